@@ -1,0 +1,58 @@
+"""The seam of a backend: where tokens come from and where the weights live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from esagent.core.episode import Completion, Cost, Request
+from esagent.core.population import Block, Perturbation, Update
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of an update: how well the weights followed the intent, and their checksum afterwards.
+
+    cosine: cos(applied, intended), 1.0 when nothing was lost to rounding (nan for a zero update).
+    unmoved: share of the searched numbers that the update meant to move and did not.
+    moved: RMS length of the step per block, in units of the block's scale.
+    """
+
+    digest: str
+    cosine: float
+    unmoved: float
+    moved: dict[str, float]
+
+
+class Backend(Protocol):
+    """Holds the base weights and the searched parameters; answers requests for perturbed members in one batch."""
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The searched blocks, in a fixed order."""
+        ...
+
+    def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
+        """Answer all requests, in order. `request.member` indexes `members`; UNPERTURBED is the current centre."""
+        ...
+
+    def apply(self, update: Update) -> Applied:
+        """Move the centre. Deterministic: replaying the same updates from the same start gives the same digest."""
+        ...
+
+    def digest(self) -> str:
+        """Checksum of the searched parameters and optimiser state at this moment."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write the searched parameters and optimiser state as safetensors to `path` (not atomic; the caller is)."""
+        ...
+
+    def load(self, path: Path) -> None:
+        """Read what `save` wrote. Raises RunError naming what does not fit."""
+        ...
+
+    def cost(self) -> Cost:
+        """Everything generated since the backend was made."""
+        ...
