@@ -129,8 +129,8 @@ class Score:
     """How well a trajectory solved a task.
 
     reward: in [0, 1] unless the family says otherwise; 1 only for a fully right episode.
-    signals: per module, the share of its own work that was verifiably right, in [0, 1]; modules never reached are absent.
-    unscored: a failure of the harness (checker raised, sandbox died); the reward is then meaningless and must be dropped.
+    signals: per module, the share of its own work that was verifiably right, in [0, 1]; unreached modules are absent.
+    unscored: a failure of the harness (checker raised, sandbox died); its reward must be dropped.
     """
 
     reward: float

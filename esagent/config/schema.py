@@ -1,0 +1,171 @@
+"""Typed configuration, one dataclass per Hydra group. `conf/` gives the values; ranges are checked in `check.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class DType(Enum):
+    """Number format of the base weights during generation. The searched parameters are always kept in fp32."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    auto = "auto"
+
+
+class PromptStyle(Enum):
+    """raw: few-shot text. chat: the model's own template and tool-call format. auto: chat where it is known to help."""
+
+    raw = "raw"
+    chat = "chat"
+    auto = "auto"
+
+
+class ScheduleKind(Enum):
+    constant = "constant"
+    linear = "linear"
+    cosine = "cosine"
+    exponential = "exponential"
+
+
+class Shaping(Enum):
+    """How rewards become weights: raw differences, z-score over all members, centred ranks."""
+
+    none = "none"
+    zscore = "zscore"
+    ranks = "ranks"
+
+
+class UpdateNorm(Enum):
+    """block: a block's estimate is the mean over its own directions. total: over all directions of the step."""
+
+    block = "block"
+    total = "total"
+
+
+class Rule(Enum):
+    plain = "plain"
+    momentum = "momentum"
+    adam = "adam"
+
+
+class Select(Enum):
+    """Which state of a run is its result: the last, or the best on the validation split (never on held-out)."""
+
+    last = "last"
+    validation = "validation"
+
+
+@dataclass
+class ModelConfig:
+    name: str = "smollm2-135m"
+    source: str = "embedded"  # embedded, a hub id, or a local folder
+    revision: str | None = None
+    dtype: DType = DType.auto
+    prompt_style: PromptStyle = PromptStyle.auto
+
+
+@dataclass
+class BackendConfig:
+    name: str = "hf"
+    device: str = "auto"  # auto, cpu, cuda, cuda:1
+    threads: int = 0  # 0: all cores
+    share_prefix: bool = True  # prefill each member's few-shot prefix once
+    share_requests: bool = True  # answer identical greedy requests once
+    share_trunk: bool = True  # compute layers below the lowest searched one once for all members
+    max_batch_rows: int = 0  # 0: sized to memory
+
+
+@dataclass
+class AgentConfig:
+    name: str = "modular"
+    target: str | None = None  # my_module:MyAgent
+    max_turns: int = 3
+    constrained: bool = False  # closed questions (which tool?) by constrained choice instead of free text
+    prompts: str | None = None  # folder with one text file per module; None: the ones that ship
+    options: dict[str, Any] = field(default_factory=dict)  # passed to `target`
+
+
+@dataclass
+class TaskConfig:
+    name: str = "toolbox"
+    target: str | None = None  # my_module:MyFamily
+    path: str | None = None  # JSONL file of the jsonl family
+    scorer: str | None = None
+    level: str = "easy"
+    pool: int = 64  # tasks of the fixed training pool
+    validation: int = 32
+    heldout: int = 128
+    options: dict[str, Any] = field(default_factory=dict)  # passed to `target`
+
+
+@dataclass
+class ScheduleConfig:
+    schedule: ScheduleKind = ScheduleKind.constant
+    start: float = 1.0
+    end: float = 1.0
+    warmup: int = 0  # steps of linear rise from 0 before the schedule
+
+
+@dataclass
+class AlgorithmConfig:
+    name: str = "es"
+    directions: int = 24  # noise vectors per step
+    antithetic: bool = True  # each evaluated at +eps and -eps: two members per direction
+    shaping: Shaping = Shaping.none
+    rule: Rule = Rule.plain
+    momentum: float = 0.0
+    update_norm: UpdateNorm = UpdateNorm.block
+    normalise: bool = True  # scale each block's estimate to unit RMS, so that `step` is a length in units of sigma
+    step: ScheduleConfig = field(default_factory=ScheduleConfig)  # alpha
+
+
+@dataclass
+class AllocationConfig:
+    name: str = "uniform"
+
+
+@dataclass
+class SigmaConfig:
+    schedule: ScheduleKind = ScheduleKind.constant
+    start: float = 1.0
+    end: float = 1.0
+    warmup: int = 0
+    modules: dict[str, float] = field(default_factory=dict)  # factor per module on top of the schedule
+
+
+@dataclass
+class SpaceConfig:
+    name: str = "bias"  # bias or core
+    layers: str = "18-29"  # "18-29", "24,27", "last:8"
+    sites: list[str] = field(default_factory=lambda: ["down_proj"])
+    modules: list[str] = field(default_factory=list)  # empty: every module of the agent
+    rank: int = 8  # core only
+    init: str = "svd"  # core only: svd or orthonormal
+
+
+@dataclass
+class BudgetConfig:
+    steps: int = 16
+    tasks_per_step: int = 16  # drawn from the pool without replacement, shared by all members
+    evaluate_every: int = 4  # steps between evaluations of the unperturbed agent on the pool; 0: only start and end
+    snapshot_every: int = 4
+    select: Select = Select.validation
+
+
+@dataclass
+class Config:
+    model: ModelConfig = field(default_factory=ModelConfig)
+    backend: BackendConfig = field(default_factory=BackendConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    algorithm: AlgorithmConfig = field(default_factory=AlgorithmConfig)
+    allocation: AllocationConfig = field(default_factory=AllocationConfig)
+    sigma: SigmaConfig = field(default_factory=SigmaConfig)
+    space: SpaceConfig = field(default_factory=SpaceConfig)
+    budget: BudgetConfig = field(default_factory=BudgetConfig)
+    seed: int = 0
+    name: str = "default"  # runs/<name>/<run-id>
+    runs_dir: str = "runs"
