@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from esagent.core.population import Block
+from esagent.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,17 @@ class Allocator(Protocol):
     ) -> Allocation:
         """Spend exactly `directions` directions over `blocks`. Invariant to the order of `blocks`."""
         ...
+
+
+def checked_names(blocks: Sequence[Block], directions: int, sigma: Mapping[str, float]) -> list[str]:
+    """Names of the blocks in order of name. Raises ConfigError when an allocation over them is not possible."""
+    names = sorted(block.name for block in blocks)
+    problems = []
+    if not names:
+        problems.append("there is no block to perturb")
+    if directions < 1:
+        problems.append(f"directions must be at least 1, not {directions}")
+    problems += [f"no sigma for block {name!r}" for name in names if name not in sigma]
+    if problems:
+        raise ConfigError(*problems)
+    return names

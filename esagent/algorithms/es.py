@@ -1,0 +1,92 @@
+"""Evolution strategies (Salimans et al. 2017, arXiv 1703.03864) on blocks of a model's parameters.
+
+One estimator; the published variants are settings of it. Member j of direction i is theta + sign_j * sigma_b * eps_i on
+the blocks b that the allocation gives the direction. With fitness f_j (mean reward over the step's tasks) and shaped
+weights z = shape(f),
+
+    g_b = 1/n_b sum_i d_i eps_i    (esagent.core.estimate),    theta_b <- theta_b + alpha_b g_b.
+
+    symbol     argument
+    alpha_b    step_size[b] of `tell`
+    shape      shaping: none (centred rewards), zscore, ranks
+    n_b        norm: a block's own directions ("block") or all of the step ("total")
+    rule       plain, momentum (heavy ball), adam (Kingma and Ba 2015, arXiv 1412.6980)
+
+With `normalise` the backend scales g_b to unit RMS, so that alpha_b is the length of the step; the sign of the
+estimate then decides alone, which is why equal rewards must give no terms at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esagent.allocation.base import Allocation
+from esagent.core.estimate import NormName, estimate_terms
+from esagent.core.noise import direction_seed
+from esagent.core.population import Perturbation, Population, Update
+from esagent.core.shaping import SHAPINGS, ShapingName, member_fitness
+from esagent.errors import RunError
+
+
+@dataclass(frozen=True)
+class EvolutionStrategy:
+    """Ask for a population, tell it the rewards. All state is in the settings and the step."""
+
+    seed: int
+    antithetic: bool = True
+    shaping: ShapingName = "none"
+    norm: NormName = "block"
+    normalise: bool = True
+    rule: Literal["plain", "momentum", "adam"] = "plain"
+    momentum: float = 0.0
+
+    def ask(self, step: int, allocation: Allocation) -> Population:
+        """The population of `step`: 2N members when antithetic (twins side by side, + first), N otherwise."""
+        signs = (1, -1) if self.antithetic else (1,)
+        members = tuple(
+            Perturbation(direction_seed(self.seed, step, i), sign, dict(sigma))
+            for i, sigma in enumerate(allocation.directions)
+            for sign in signs
+        )
+        return Population(step, members, self.antithetic)
+
+    def tell(
+        self,
+        population: Population,
+        rewards: NDArray[np.float64],
+        *,
+        step_size: Mapping[str, float],
+        groups: Sequence[str] = (),
+    ) -> Update:
+        """The update from rewards [members, tasks].
+
+        A member with a reward that is not finite ranks worst. Equal rewards, or a step in which every member failed,
+        give an update without terms and with step sizes 0: the centre stays, whatever the rule remembers.
+        `groups` changes nothing here: a member's fitness is its plain mean over tasks.
+
+        Raises RunError when the shape of `rewards` does not fit the population.
+        """
+        if rewards.ndim != 2 or rewards.shape[0] != len(population.members) or rewards.shape[1] == 0:
+            raise RunError(f"rewards {rewards.shape} do not fit {len(population.members)} members and at least 1 task")
+        weights = SHAPINGS[self.shaping](member_fitness(rewards))
+        terms = estimate_terms(population, weights, self.norm)
+        return Update(
+            step=population.step,
+            terms=terms,
+            step_size={name: float(size) if terms else 0.0 for name, size in step_size.items()},
+            rule=self.rule,
+            normalise=self.normalise,
+            scalars=self._scalars(),
+        )
+
+    def _scalars(self) -> dict[str, float]:
+        if self.rule == "momentum":
+            return {"momentum": self.momentum}
+        if self.rule == "adam":
+            return {"beta1": self.momentum or 0.9, "beta2": 0.999, "eps": 1e-8}
+        return {}
