@@ -88,5 +88,5 @@ class EvolutionStrategy:
         if self.rule == "momentum":
             return {"momentum": self.momentum}
         if self.rule == "adam":
-            return {"beta1": self.momentum or 0.9, "beta2": 0.999, "eps": 1e-8}
+            return {"beta1": self.momentum or 0.9, "beta2": 0.999}
         return {}

@@ -50,12 +50,13 @@ SHAPINGS: dict[ShapingName, Callable[[Floats], Floats]] = {"none": centred, "zsc
 
 def member_fitness(rewards: Floats) -> Floats:
     """Mean reward of each member: rewards [members, tasks] to [members]; nan where any of its rewards is not finite."""
-    ok = _finite(rewards).all(axis=1)
-    return np.where(ok, np.where(ok[:, None], rewards, 0.0).mean(axis=1), np.nan)
+    finite = _finite(rewards)
+    means = np.where(finite, rewards, 0.0).mean(axis=1)
+    return np.where(np.logical_and.reduce(finite, axis=1), means, np.nan)
 
 
 def _finite(values: Floats) -> NDArray[np.bool_]:
-    return np.asarray(np.abs(np.nan_to_num(values, nan=np.inf)) <= _LARGEST)
+    return np.less_equal(np.abs(np.nan_to_num(values, nan=np.inf)), _LARGEST)
 
 
 def _flat(values: Floats) -> bool:

@@ -1,7 +1,7 @@
 """Which module of an agent failed: the earliest one whose own work was verifiably wrong.
 
-Verifiable signals only (gold plan, tools, arguments and answer, really executed), never a judge. Earliest causal mistake
-first, as in EvoTool (arXiv 2603.04900): what comes after a mistake is not the later module's fault.
+Verifiable signals only (gold plan, tools, arguments and answer, really executed), never a judge. Earliest causal
+mistake first, as in EvoTool (arXiv 2603.04900): what comes after a mistake is not the later module's fault.
 """
 
 from __future__ import annotations
