@@ -55,9 +55,8 @@ def load(
     except torch.OutOfMemoryError as error:
         raise EnvironmentFailure(f"model {resolved.name} does not fit into the memory of {device}") from error
     except (OSError, ValueError, KeyError) as error:
-        raise EnvironmentFailure(
-            f"model {resolved.name} in {resolved.folder} cannot be loaded: {_line(error)}"
-        ) from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise EnvironmentFailure(f"model {resolved.name} in {resolved.folder} cannot be loaded: {reason}") from error
     return model.eval().requires_grad_(False), load_tokenizer(resolved.folder)
 
 
