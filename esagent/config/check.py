@@ -1,0 +1,162 @@
+"""Is a composed configuration one that can run? Every problem is found and told at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from esagent.config import names
+from esagent.config.layers import parse_layers
+from esagent.config.nearest import suggest
+from esagent.config.ranges import range_problems
+from esagent.config.schema import Config, Rule, ScheduleKind, Select
+from esagent.errors import ConfigError
+from esagent.models.registry import architecture, place
+
+_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def check(config: Config) -> None:
+    """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
+    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _budget)
+    problems = [line for part in parts for line in part(config)]
+    if problems:
+        raise ConfigError(*problems)
+
+
+def searched_modules(config: Config) -> tuple[str, ...]:
+    """The modules whose parameters are searched, in the agent's order; empty when only a user's agent knows them."""
+    known = () if config.agent.target else names.MODULES.get(config.agent.name, ())
+    return tuple(module for module in known if not config.space.modules or module in config.space.modules)
+
+
+def _names(config: Config) -> Iterator[str]:
+    yield from _one_of("backend.name", config.backend.name, names.BACKENDS)
+    yield from _one_of("algorithm.name", config.algorithm.name, names.ALGORITHMS)
+    yield from _one_of("allocation.name", config.allocation.name, names.ALLOCATIONS)
+    yield from _one_of("space.name", config.space.name, names.SPACES)
+    yield from _one_of("space.init", config.space.init, names.INITS)
+    if not _DEVICE.fullmatch(config.backend.device):
+        yield f"backend.device={config.backend.device}: choose auto, cpu, mps, cuda or cuda:N"
+    if not _RUN_NAME.fullmatch(config.name):
+        yield f"name={config.name!r}: a folder name of letters, digits, '.', '_' and '-', 100 at most"
+    if not config.runs_dir.strip() or "\0" in config.runs_dir:
+        yield f"runs_dir={config.runs_dir!r}: must name a folder"
+
+
+def _one_of(path: str, value: str, choices: Sequence[str]) -> Iterator[str]:
+    if value not in choices:
+        yield f"{path}={value}: {suggest(value, choices)}"
+
+
+def _model(config: Config) -> Iterator[str]:
+    try:
+        kind, where = place(config.model)
+    except ConfigError as error:
+        yield from error.problems
+        return
+    if kind == "folder" and not (Path(where).expanduser() / "config.json").is_file():
+        yield f"model.source={where}: no model there (a folder with config.json, weights and tokenizer is expected)"
+    if kind != "hub" and config.model.revision is not None:
+        yield f"model.revision={config.model.revision}: only a model from the hub has revisions; {where} is {kind}"
+
+
+def _agent(config: Config) -> Iterator[str]:
+    agent = config.agent
+    if agent.target is None:
+        yield from _one_of("agent.name", agent.name, names.AGENTS)
+        if agent.options:
+            yield f"agent.options={agent.options}: only an agent of your own takes options; set agent.target"
+    elif not _TARGET.fullmatch(agent.target):
+        yield f"agent.target={agent.target}: must read my_module:MyAgent"
+    if agent.prompts is not None and not Path(agent.prompts).is_dir():
+        yield f"agent.prompts={agent.prompts}: no such folder"
+
+
+def _task(config: Config) -> Iterator[str]:
+    task = config.task
+    if task.target is not None:
+        if not _TARGET.fullmatch(task.target):
+            yield f"task.target={task.target}: must read my_module:MyFamily"
+        return
+    yield from _one_of("task.name", task.name, names.TASKS)
+    if task.options:
+        yield f"task.options={task.options}: only a family of your own takes options; set task.target"
+    if task.name == "toolbox":
+        yield from _one_of("task.level", task.level, names.LEVELS)
+    if task.name == "jsonl" and not task.path:
+        yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
+    elif task.name == "jsonl" and not Path(str(task.path)).is_file():
+        yield f"task.path={task.path}: no such file"
+    elif task.name != "jsonl" and task.path:
+        yield f"task.path={task.path}: task={task.name} reads no file; choose task=jsonl"
+
+
+def _algorithm(config: Config) -> Iterator[str]:
+    algorithm = config.algorithm
+    if algorithm.rule is not Rule.momentum and algorithm.momentum:
+        yield (
+            f"algorithm.momentum={algorithm.momentum}: algorithm.rule={algorithm.rule.value} has none; "
+            "choose algorithm.rule=momentum"
+        )
+    if algorithm.rule is Rule.momentum and not algorithm.momentum:
+        yield "algorithm.momentum=0.0: algorithm.rule=momentum needs a value above 0, such as 0.9"
+    if not algorithm.antithetic and algorithm.directions == 1:
+        yield "algorithm.directions=1: one member has nothing to be compared with; use 2 or algorithm.antithetic=true"
+    modules = searched_modules(config)
+    total = algorithm.directions * config.budget.steps
+    if config.allocation.name == "uniform" and 0 < total < len(modules):
+        yield (
+            f"algorithm.directions={algorithm.directions}: with budget.steps={config.budget.steps} makes {total} "
+            f"directions for {len(modules)} modules, so some would never be searched; use allocation=joint or more"
+        )
+
+
+def _schedules(config: Config) -> Iterator[str]:
+    for path, schedule in (("sigma", config.sigma), ("algorithm.step", config.algorithm.step)):
+        if schedule.schedule is ScheduleKind.exponential and not (schedule.start > 0 and schedule.end > 0):
+            yield f"{path}.end={schedule.end}: an exponential schedule needs start and end above 0"
+        if 0 < config.budget.steps <= schedule.warmup:
+            yield (
+                f"{path}.warmup={schedule.warmup}: leaves no step of budget.steps={config.budget.steps}; "
+                f"0 to {config.budget.steps - 1}"
+            )
+
+
+def _space(config: Config) -> Iterator[str]:
+    space = config.space
+    try:
+        sizes = architecture(config.model)
+    except ConfigError:  # told by _model
+        sizes = None
+    try:
+        parse_layers(space.layers, sizes.layers if sizes else None)
+    except ConfigError as error:
+        yield from error.problems
+    if not space.sites:
+        yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
+    for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):
+        repeated = sorted({item for item in given if given.count(item) > 1})
+        if repeated:
+            yield f"{path}: {', '.join(repeated)} named more than once"
+    if config.agent.target is None and config.agent.name in names.MODULES:
+        modules = names.MODULES[config.agent.name]
+        for module in space.modules:
+            yield from _one_of("space.modules", module, modules)
+        for module in config.sigma.modules:
+            if module not in searched_modules(config):
+                yield f"sigma.modules.{module}: not a searched module; {suggest(module, searched_modules(config))}"
+
+
+def _budget(config: Config) -> Iterator[str]:
+    budget = config.budget
+    if budget.tasks_per_step > config.task.pool > 0:
+        yield (
+            f"budget.tasks_per_step={budget.tasks_per_step}: drawn without replacement from task.pool="
+            f"{config.task.pool}; 1 to {config.task.pool}"
+        )
+    if budget.select is Select.validation and config.task.validation == 0:
+        yield "budget.select=validation: needs task.validation above 0; or choose budget.select=last"

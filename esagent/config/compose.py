@@ -1,0 +1,95 @@
+"""From `conf/` and overrides to one typed, checked `Config`. Hydra stays behind this file and the command line's bridge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hydra import compose as hydra_compose
+from hydra import version
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from esagent.config.check import check
+from esagent.config.nearest import suggest
+from esagent.config.overrides import Screened, one_line, screen
+from esagent.config.schema import Config
+from esagent.errors import ConfigError
+
+CONFIG_NAME = "config"
+
+
+@contextmanager
+def engine(config_dir: str | Path | None = None) -> Iterator[Hydra]:
+    """Hydra set up over the shipped `conf/` and, before it, the user's own folder of groups.
+
+    Leaves the global Hydra as empty as it needs to be for the next call. Hydra's errors come out as ConfigError.
+    """
+    ConfigStore.instance().store(name="esagent_schema", node=Config, provider="esagent")
+    search_path = create_config_search_path("pkg://esagent.conf")
+    if config_dir is not None:
+        search_path.prepend("command-line", f"file://{Path(config_dir).expanduser().resolve()}", "main")
+    version.setbase("1.3")
+    GlobalHydra.instance().clear()
+    try:
+        yield Hydra.create_main_hydra2(task_name="esagent", config_search_path=search_path)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(explain(error)) from error
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool = False) -> Screened:
+    """The overrides as Hydra shall see them, and what is wrong with the others."""
+
+    def options(group: str) -> list[str]:
+        return hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
+
+    return screen(overrides, options, multirun=multirun)
+
+
+def compose(overrides: Sequence[str] = (), config_dir: str | Path | None = None) -> Config:
+    """The checked configuration. Raises ConfigError with every problem found: keys, options, types, ranges, contradictions.
+
+    A problem in one override does not hide those in the others: what can be composed is composed and checked.
+    """
+    with engine(config_dir) as hydra:
+        screened = screen_overrides(hydra, overrides)
+        problems = list(screened.problems)
+        try:
+            composed = hydra_compose(CONFIG_NAME, overrides=screened.accepted)
+            config = OmegaConf.to_object(composed)
+            if not isinstance(config, Config):
+                raise ConfigError(f"{CONFIG_NAME}.yaml does not start from esagent_schema in its defaults list")
+            check(config)
+        except (HydraException, OmegaConfBaseException) as error:
+            problems.append(explain(error))
+        except ConfigError as error:
+            problems += error.problems
+        if problems:
+            raise ConfigError(*problems)
+        return config
+
+
+def explain(error: Exception) -> str:
+    """One line for an error of Hydra or OmegaConf: what, where, and the nearest choice."""
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, option = str(error.missing_cfg_file).rpartition("/")
+        return f"{group}={option}: not an option of {group}; {suggest(option, list(error.options))}"
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    where = re.search(r"full_key: *(\S+)", str(cause))
+    reason = one_line(str(cause))
+    if isinstance(cause, OmegaConfBaseException) and where and where[1] not in reason:
+        return f"{where[1]}: {reason}"
+    outer = one_line(str(error))
+    return reason if cause is error or reason in outer else f"{outer} ({reason})"

@@ -1,0 +1,21 @@
+"""The names each axis knows, kept apart from the registries so that a configuration is checked without loading torch.
+
+A test holds every list to the registry that builds what it names.
+"""
+
+from __future__ import annotations
+
+BACKENDS = ("hf",)
+AGENTS = ("modular", "react")
+TASKS = ("toolbox", "jsonl")
+ALGORITHMS = ("es",)
+ALLOCATIONS = ("uniform", "joint")
+SPACES = ("bias", "core")
+INITS = ("svd", "orthonormal")
+LEVELS = ("easy", "medium", "hard")
+
+MODULES = {"modular": ("planner", "selector", "caller", "synthesizer"), "react": ("policy",)}
+"""Modules of the agents that ship, in the order in which an episode reaches them."""
+
+GROUPS = ("model", "backend", "agent", "task", "algorithm", "allocation", "sigma", "space", "budget", "experiment")
+"""Folders of `conf/` that `group=option` chooses from."""

@@ -1,0 +1,67 @@
+"""Ranges of single values. What depends on several values at once is in `check.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+from esagent.config.schema import Config
+
+
+@dataclass(frozen=True)
+class Range:
+    """low <= value <= high, or low < value where `above`."""
+
+    low: float
+    high: float
+    above: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies inside. Not a number and infinities never do."""
+        return math.isfinite(value) and (self.low < value if self.above else self.low <= value) and value <= self.high
+
+    def __str__(self) -> str:
+        high = int(self.high) if self.high == int(self.high) else self.high
+        return f"above {self.low:g}, at most {high}" if self.above else f"from {self.low:g} to {high}"
+
+
+COUNT = Range(1, 1_000_000)
+NATURAL = Range(0, 1_000_000)
+SCALE = Range(0, 1e6)
+POSITIVE = Range(0, 1e6, above=True)
+
+RANGES = {
+    "seed": Range(0, 2**31 - 1),
+    "backend.threads": Range(0, 1024),
+    "backend.max_batch_rows": NATURAL,
+    "agent.max_turns": Range(1, 64),
+    "task.pool": COUNT,
+    "task.validation": NATURAL,
+    "task.heldout": COUNT,
+    "algorithm.directions": Range(1, 100_000),
+    "algorithm.momentum": Range(0, 0.9999),
+    "algorithm.step.start": SCALE,
+    "algorithm.step.end": SCALE,
+    "algorithm.step.warmup": NATURAL,
+    "sigma.start": POSITIVE,
+    "sigma.end": SCALE,
+    "sigma.warmup": NATURAL,
+    "space.rank": Range(1, 1024),
+    "budget.steps": COUNT,
+    "budget.tasks_per_step": COUNT,
+    "budget.evaluate_every": NATURAL,
+    "budget.snapshot_every": COUNT,
+}
+
+
+def range_problems(config: Config) -> Iterator[str]:
+    """One line for every value outside its range."""
+    for path, allowed in RANGES.items():
+        value = reduce(getattr, path.split("."), config)
+        if not allowed.holds(value):  # type: ignore[arg-type]
+            yield f"{path}={value}: must be {allowed}"
+    for module, factor in config.sigma.modules.items():
+        if not POSITIVE.holds(factor):
+            yield f"sigma.modules.{module}={factor}: must be {POSITIVE}"
