@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _OPEN, _CLOSE, _QUOTES = "([{", ")]}", "\"'"
-_NUMBER = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t"}
 
@@ -35,11 +35,11 @@ def from_text(text: str, schema: Mapping[str, Any]) -> Any:
         return _array(text, schema.get("items") or {})
     if kind in ("number", "integer", "boolean"):
         return from_json(_scalar(unquote(text)), schema)
+    if not isinstance(kind, str):
+        return unquote(text) if text[:1] in _QUOTES else _anything(text)
     try:
         return from_json(read_json(text), schema)
     except ValueError:
-        if kind is None:
-            return unquote(text)
         raise ValueError(f"must be {_named(kind)}, got {shorten(text)}") from None
 
 
@@ -134,6 +134,14 @@ def _array(text: str, items: Mapping[str, Any]) -> list[Any]:
     return [from_text(part, items) for part in split_top(inner)]
 
 
+def _anything(text: str) -> Any:
+    """JSON where it is that, else a number or the text itself."""
+    try:
+        return read_json(text)
+    except ValueError:
+        return _scalar(text)
+
+
 def _scalar(text: str) -> Any:
     """Number or truth value written as text; the text itself when it is neither."""
     text = text.strip()
@@ -141,10 +149,11 @@ def _scalar(text: str) -> Any:
         return text.lower() == "true"
     if not _NUMBER.fullmatch(text) or len(text) > 300:
         return text
-    number = float(text)
+    plain = text.replace(",", "")
+    number = float(plain)
     if not math.isfinite(number):
         return text
-    return number if re.search(r"[.eE]", text) else int(text)
+    return number if re.search(r"[.eE]", text) else int(plain)
 
 
 def _fits(value: Any, kind: str) -> bool:

@@ -1,0 +1,55 @@
+"""The agents that ship, and the user's own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from esagent.agents.asking import Style
+from esagent.agents.base import Agent
+from esagent.agents.modular import ModularAgent
+from esagent.agents.react import ReactAgent
+from esagent.config.schema import AgentConfig
+from esagent.config.target import build_target
+from esagent.errors import ConfigError
+
+AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent}
+
+
+def make_agent(config: AgentConfig, style: Style = "raw") -> Agent:
+    """The agent of a configuration.
+
+    style: how the model wants to be asked, "raw" few-shot text or "chat" messages. `config.target` (my_module:MyAgent)
+    is called with `config.options` alone; the agents that ship take them as further keyword arguments (max_new_tokens).
+    Raises ConfigError.
+    """
+    if config.target:
+        return _checked(config.target, build_target("agent.target", config.target, config.options))
+    make = AGENTS.get(config.name)
+    if make is None:
+        near = difflib.get_close_matches(config.name, AGENTS, n=1, cutoff=0.0)
+        raise ConfigError(f"agent.name: there is no agent {config.name!r}; did you mean {near[0]!r}?")
+    settings: dict[str, Any] = {"max_turns": config.max_turns, "style": style}
+    if config.prompts:
+        settings["prompts"] = Path(config.prompts).expanduser()
+    if config.constrained:
+        if config.name != "modular":
+            raise ConfigError(f"agent.constrained: {config.name} asks no closed question; use agent=modular")
+        settings["constrained"] = True
+    unknown = sorted(set(config.options) - {"max_new_tokens"})
+    if unknown:
+        raise ConfigError(f"agent.options: {config.name} takes max_new_tokens, not {', '.join(unknown)}")
+    return make(**settings, **config.options)
+
+
+def _checked(target: str, agent: Any) -> Any:
+    modules = getattr(agent, "modules", None)
+    if not isinstance(modules, tuple) or not modules or not all(isinstance(m, str) and m for m in modules):
+        raise ConfigError(f"agent.target: {target} needs `modules`, a tuple with at least one name")
+    if len(set(modules)) < len(modules):
+        raise ConfigError(f"agent.target: {target} names a module twice: {', '.join(modules)}")
+    if not callable(getattr(agent, "run", None)):
+        raise ConfigError(f"agent.target: {target} has no method run(task, env)")
+    return agent

@@ -1,0 +1,44 @@
+"""Objects named on the command line as `module:Name` (task.target, agent.target)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from esagent.errors import ConfigError
+
+
+def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
+    """Import `module:Name` and call it with `options` as keyword arguments.
+
+    The current folder is importable, as it is for `python -m`. `option` names the setting in messages, for example
+    "agent.target". Raises ConfigError, one line, when the module, the name or the call fails.
+    """
+    module_name, colon, name = target.partition(":")
+    if not (colon and module_name and name.isidentifier()):
+        raise ConfigError(f"{option}: {target!r} is not of the form my_module:MyClass")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise ConfigError(f"{option}: cannot import {module_name!r}: {_line(error)}") from error
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        found = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "no classes"
+        raise ConfigError(f"{option}: {module_name} has no class {name!r}; it has {found}")
+    try:
+        return factory(**options)
+    except ConfigError:
+        raise
+    except Exception as error:
+        group = option.partition(".")[0]
+        raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

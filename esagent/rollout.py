@@ -1,0 +1,171 @@
+"""Runs many episode coroutines in lockstep: one batched generate call per round for all members and tasks.
+
+A failure of the model (unreadable output, logits that are not finite) is a low reward with a reason. A failure of the
+harness (an agent, environment or scorer that raises) is `unscored`: it says nothing about the member, so its task is
+dropped for all members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esagent.agents.base import Agent
+from esagent.backends.base import Backend
+from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory
+from esagent.core.population import Perturbation
+from esagent.errors import ConfigError, EsagentError, RunError
+from esagent.tasks.base import TaskFamily
+
+MAX_REQUESTS = 256
+"""An episode that asks more than this is stopped and counts as a failure of the agent's code."""
+
+MAX_UNSCORED = 0.1
+"""Share of unscored episodes above which a step says nothing."""
+
+OnRound = Callable[[int, int], None]
+
+
+class UnscoredError(RunError):
+    """Too many episodes of a step could not be scored; `share` of them."""
+
+    def __init__(self, share: float, reason: str) -> None:
+        super().__init__(f"{share:.0%} of the episodes could not be scored (at most {MAX_UNSCORED:.0%}): {reason}")
+        self.share = share
+
+
+def rollout(
+    agent: Agent,
+    family: TaskFamily,
+    backend: Backend,
+    members: Sequence[Perturbation],
+    tasks: Sequence[Task],
+    *,
+    member_ids: Sequence[int] | None = None,
+    on_round: OnRound | None = None,
+) -> list[Episode]:
+    """Run every member on every task and score the episodes.
+
+    members: () runs the unperturbed agent alone.
+    member_ids: what `Episode.member` says for each member; its position by default.
+    on_round: called after every round with the number of finished episodes and their total.
+
+    Returns len(members) * len(tasks) episodes, all tasks of the first member first. Raises ConfigError for a task id
+    that occurs twice; errors of the backend pass through.
+    """
+    ids = [task.id for task in tasks]
+    if len(set(ids)) < len(ids):
+        twice = next(id for id in ids if ids.count(id) > 1)
+        raise ConfigError(f"task: two tasks have the id {twice!r}")
+    positions = range(len(members)) if members else (UNPERTURBED,)
+    runners = [_Runner(agent, family, task, member) for member in positions for task in tasks]
+    waiting = [runner for runner in runners if runner.request]
+    while waiting:
+        requests = [runner.request for runner in waiting if runner.request]
+        completions = backend.generate(requests, members)
+        if len(completions) != len(requests):
+            raise RunError(f"the backend answered {len(completions)} of {len(requests)} requests")
+        for runner, completion in zip(waiting, completions, strict=True):
+            runner.advance(completion)
+        waiting = [runner for runner in waiting if runner.request]
+        if on_round:
+            on_round(len(runners) - len(waiting), len(runners))
+    names = list(member_ids) if member_ids is not None and members else list(positions)
+    by_position = dict(zip(positions, names, strict=True))
+    return [Episode(r.task, by_position[r.member], r.trajectory, r.score(family)) for r in runners]
+
+
+def reward_matrix(
+    episodes: Sequence[Episode], members: Sequence[Perturbation], tasks: Sequence[Task]
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Rewards [M, T] of the episodes of one `rollout` of M members, and the ids of the tasks dropped from its columns.
+
+    A task that is unscored for one member is dropped for all, so that members are compared on the same tasks. M is 1
+    for the unperturbed agent (no members). Raises UnscoredError when more than `MAX_UNSCORED` of the episodes are
+    unscored.
+    """
+    unscored = [episode for episode in episodes if episode.score.unscored]
+    if len(unscored) > MAX_UNSCORED * len(episodes):
+        raise UnscoredError(len(unscored) / len(episodes), unscored[0].score.reason)
+    rewards = np.array([episode.score.reward for episode in episodes], dtype=np.float64)
+    rewards = rewards.reshape(max(len(members), 1), len(tasks))
+    dropped = {episode.task.id for episode in unscored}
+    kept = [column for column, task in enumerate(tasks) if task.id not in dropped]
+    return rewards[:, kept], [task.id for task in tasks if task.id in dropped]
+
+
+class _Runner:
+    """One episode: its coroutine, the request it waits for (None when it is over) and what came of it."""
+
+    def __init__(self, agent: Agent, family: TaskFamily, task: Task, member: int) -> None:
+        self.task = task
+        self.member = member
+        self.request: Request | None = None
+        self.trajectory = Trajectory((), "")
+        self.failure = ""
+        self.nonfinite: list[str] = []
+        self._asked = 0
+        try:
+            self._run = agent.run(task, family.env(task))
+        except EsagentError:
+            raise
+        except Exception as error:
+            self.failure = _describe("starting the episode", error)
+            return
+        self._step(None)
+
+    def advance(self, completion: Completion) -> None:
+        """Hand the coroutine the answer to its request."""
+        if completion.stop_reason == "nonfinite" and self.request:
+            self.nonfinite.append(self.request.module)
+        self._step(completion)
+
+    def score(self, family: TaskFamily) -> Score:
+        """The score of the finished episode."""
+        if self.failure:
+            return Score(0.0, reason=self.failure, unscored=True)
+        if self.nonfinite:
+            return Score(0.0, dict.fromkeys(self.nonfinite, 0.0), reason="nonfinite")
+        try:
+            score = family.score(self.task, self.trajectory)
+            if np.isfinite(score.reward):
+                return score
+            reason = f"scoring: the reward is {score.reward}"
+        except EsagentError:
+            raise
+        except Exception as error:
+            reason = _describe("scoring", error)
+        return Score(0.0, reason=reason, unscored=True)
+
+    def _step(self, completion: Completion | None) -> None:
+        self.request = None
+        try:
+            request = next(self._run) if completion is None else self._run.send(completion)
+        except StopIteration as end:
+            self._finish(end.value)
+        except EsagentError:
+            raise
+        except Exception as error:
+            self.failure = _describe("the agent", error)
+        else:
+            self._asked += 1
+            if not isinstance(request, Request):
+                self.failure = f"the agent yielded {type(request).__name__}, not a Request"
+            elif self._asked > MAX_REQUESTS:
+                self.failure = f"the agent asked more than {MAX_REQUESTS} times"
+            else:
+                self.request = replace(request, member=self.member)
+
+    def _finish(self, trajectory: object) -> None:
+        if isinstance(trajectory, Trajectory):
+            self.trajectory = trajectory
+        else:
+            self.failure = f"the agent returned {type(trajectory).__name__}, not a Trajectory"
+
+
+def _describe(where: str, error: Exception) -> str:
+    """One line, at most 200 characters."""
+    return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"[:200]
