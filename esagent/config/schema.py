@@ -75,6 +75,7 @@ class BackendConfig:
     share_prefix: bool = True  # prefill each member's few-shot prefix once
     share_requests: bool = True  # answer identical greedy requests once
     share_trunk: bool = True  # compute layers below the lowest searched one once for all members
+    draft: bool = True  # check the centre's answer to the same prompt in one pass before decoding
     max_batch_rows: int = 0  # 0: sized to memory
 
 

@@ -1,0 +1,261 @@
+"""Backend `hf`: a transformers model that answers the whole population in one batch."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from torch import nn
+
+from esagent.backends.base import Applied
+from esagent.backends.hf.choose import Ending
+from esagent.backends.hf.engine import Engine, Live, split
+from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
+from esagent.backends.hf.network import Network
+from esagent.backends.hf.prefixes import Prefixes
+from esagent.backends.hf.slots import Hooks, Slots, is_centre
+from esagent.config.schema import BackendConfig
+from esagent.core.episode import Completion, Cost, Request
+from esagent.core.population import Block, Perturbation, Update
+from esagent.errors import RunError
+from esagent.models.chat import render
+from esagent.spaces.base import AdapterSpace
+
+_TOKENS_AT_ONCE = {"cpu": 2048, "cuda": 32768}  # beyond this a larger pass is no faster
+_ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
+
+
+class HFBackend:
+    """Holds the base weights (never touched) and the searched parameters of `space`."""
+
+    def __init__(self, model: nn.Module, tokenizer: Any, space: AdapterSpace, config: BackendConfig) -> None:
+        self.space = space
+        self._config = config
+        self._tokenizer = tokenizer
+        self._network = Network(model)
+        self.meter = Meter()
+        kind = self._network.device.type
+        self._max_tokens = _TOKENS_AT_ONCE[kind]
+        self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
+        sites = {t.site: model.get_submodule(t.site) for t in space.parameters.tensors}
+        self._hooks = Hooks(sites)
+        low = space.lowest_layer if config.share_trunk else 0
+        self._low = low
+        self._prefixes = Prefixes(self._network, self._hooks, low, self.meter, self._max_tokens)
+        self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
+        self._engine = Engine(self._network, self._hooks, self._prefixes, self._ending, low, self.meter)
+        self._drafts: dict[Hashable, Tokens] = {}
+        self._encoded: dict[str, Tokens] = {}
+        self._cost = Cost()
+
+    def blocks(self) -> tuple[Block, ...]:
+        """One block per module that owns parameters."""
+        return self.space.parameters.blocks()
+
+    @torch.inference_mode()
+    def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
+        """Answer all requests, in order; identical ones once."""
+        started = time.perf_counter()
+        slots = Slots(self.space, members)
+        jobs: dict[Any, Job] = {}
+        keys: list[Any] = []
+        for number, request in enumerate(requests):
+            job = self._job(request, slots)
+            key = job if self._config.share_requests else number
+            jobs.setdefault(key, job)
+            keys.append(key)
+        self._hooks.use(self.space.terms(slots.values))
+        outcomes = dict(zip(jobs, self._run(list(jobs.values()), requests, keys), strict=True))
+        completions, seen = [], set()
+        prompt = completion = shared = 0
+        for key in keys:
+            job, outcome = jobs[key], outcomes[key]
+            again = key in seen
+            seen.add(key)
+            completions.append(
+                Completion(
+                    outcome.text,
+                    outcome.reason,  # type: ignore[arg-type]
+                    len(job.prefix) + len(job.prompt),
+                    len(outcome.tokens),
+                    again,
+                )
+            )
+            prompt += len(job.prefix) + len(job.prompt)
+            completion += len(outcome.tokens)
+            shared += (len(job.prefix) + len(job.prompt) + len(outcome.tokens)) if again else len(job.prefix)
+        seconds = time.perf_counter() - started
+        self._cost = self._cost + Cost(prompt, completion, shared, len(requests), 0.0, seconds)
+        return completions
+
+    def _job(self, request: Request, slots: Slots) -> Job:
+        slot = slots.of(request)
+        prefix_text, prompt_text = render(self._tokenizer, request)
+        prefix, prompt = self._encode(prefix_text), self._encode(prompt_text)
+        if not prefix + prompt:
+            raise RunError(f"module {request.module}: an empty prompt cannot be completed")
+        if not self._config.share_prefix or not prompt:
+            prefix, prompt = (), prefix + prompt
+        choices = tuple(self._encode(c) for c in request.choices)
+        # A choice that another one continues needs an end of its own.
+        end = self._encode("\n")
+        choices = tuple(c + end if any(o != c and o[: len(c)] == c for o in choices) else c for c in choices)
+        return Job(
+            slot,
+            slots.keys[slot],
+            prefix,
+            prompt,
+            request.max_new_tokens,
+            request.stop,
+            choices,
+            request.temperature,
+            request.seed if request.temperature > 0 else 0,
+        )
+
+    def _encode(self, text: str) -> Tokens:
+        if text not in self._encoded:
+            self._encoded[text] = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._encoded[text]
+
+    def _run(self, jobs: list[Job], requests: Sequence[Request], keys: Sequence[Any]) -> list[Outcome]:
+        """All jobs to their end. Prompts never answered before go first, one job each, to give the others a draft."""
+        self._prefixes.prepare(jobs)
+        outcomes: dict[int, Outcome] = {}
+        waiting = sorted(
+            range(len(jobs)), key=lambda i: (jobs[i].prefix, jobs[i].prompt, not is_centre(jobs[i].slot_key))
+        )
+        while waiting:
+            wave, later, new = [], [], set()
+            for i in waiting:
+                name = self._draft_name(jobs[i])
+                if not self._config.draft or not jobs[i].greedy or name in self._drafts:
+                    wave.append(i)
+                elif name in new:
+                    later.append(i)
+                else:
+                    new.add(name)
+                    wave.append(i)
+            ready = [replace(jobs[i], draft=self._draft_for(jobs[i])) for i in wave]
+            for i, outcome in zip(wave, self._pass(ready), strict=True):
+                outcomes[i] = outcome
+                name = self._draft_name(jobs[i])
+                if jobs[i].greedy and (is_centre(jobs[i].slot_key) or name not in self._drafts):
+                    self._drafts[name] = tuple(t for t in outcome.tokens if t >= 0)
+            waiting = later
+        return [outcomes[i] for i in range(len(jobs))]
+
+    def _draft_name(self, job: Job) -> Hashable:
+        return job.slot_key[0], job.prefix, job.prompt, job.stop  # type: ignore[index]
+
+    def _draft_for(self, job: Job) -> Tokens:
+        if not self._config.draft or not job.greedy:
+            return ()
+        return self._drafts.get(self._draft_name(job), ())[: job.max_new]
+
+    def _pass(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Check in passes of bounded size, then decode what is left in batches of bounded size."""
+        outcomes: list[Outcome] = []
+        live: list[Live] = []
+        at = 0
+        while at < len(jobs):
+            count = self._fitting(jobs, at)
+            try:
+                done, left = self._engine.check(jobs[at : at + count])
+            except (torch.OutOfMemoryError, RuntimeError) as error:
+                self._shrink(error, count)
+                continue
+            outcomes.extend(done)
+            at += count
+            if left is not None:
+                live.append(left)
+            if sum(len(part.jobs) for part in live) >= self._max_rows or at >= len(jobs):
+                self._decode(live)
+                live = []
+        return outcomes
+
+    def _decode(self, live: list[Live]) -> None:
+        if not live:
+            return
+        before = [(out, len(out.tokens)) for part in live for out in part.outcomes]
+        try:
+            self._engine.decode(live)
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            self._shrink(error, len(before))
+            for outcome, count in before:
+                outcome.tokens, outcome.reason, outcome.text = outcome.tokens[:count], "", ""
+            for part in live:
+                for piece in split(part, self._max_rows):
+                    self._decode([piece])
+
+    def _fitting(self, jobs: Sequence[Job], at: int) -> int:
+        """How many of the next jobs fit one pass: bounded by tokens, rows and a quarter of the free memory."""
+        net = self._network
+        per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
+        room = _free_memory(net.device) // 4
+        tokens = memory = count = 0
+        for job in jobs[at : at + self._max_rows]:
+            tokens += len(job.fed)
+            memory += job.length * per_slot
+            if count and (tokens > self._max_tokens or memory > room):
+                break
+            count += 1
+        return count
+
+    def _shrink(self, error: Exception, rows: int) -> None:
+        """After running out of memory: half the rows next time. Any other error goes on up."""
+        text = str(error)
+        if not isinstance(error, torch.OutOfMemoryError) and "alloc" not in text and "memory" not in text:
+            raise error
+        if rows <= 1:
+            raise RunError(f"out of memory with a single row: {text.splitlines()[0]}") from error
+        self._max_rows = max(1, rows // 2)
+        gc.collect()
+        if self._network.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def apply(self, update: Update) -> Applied:
+        """Move the centre; every prefix computed under the old one is dropped."""
+        applied = self.space.parameters.apply(update)
+        self._prefixes.forget()
+        return applied
+
+    def digest(self) -> str:
+        """Checksum of the searched parameters and the optimiser state."""
+        return self.space.parameters.digest()
+
+    def save(self, path: Path) -> None:
+        """Write the searched parameters as safetensors."""
+        self.space.parameters.save(path)
+
+    def load(self, path: Path) -> None:
+        """Read what `save` wrote."""
+        self.space.parameters.load(path)
+        self._prefixes.forget()
+
+    def cost(self) -> Cost:
+        """Everything generated so far; FLOPs are those really done, 2 per parameter and token."""
+        net, meter = self._network, self.meter
+        flops = 2.0 * (
+            net.layer_parameters * (meter.trunk_tokens * self._low + meter.upper_tokens * (net.depth - self._low))
+            + net.head_parameters * meter.head_tokens
+        )
+        return replace(self._cost, flops=flops)
+
+
+def _free_memory(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return int(psutil.virtual_memory().available)
+
+
+def _end_tokens(model: nn.Module, tokenizer: Any) -> frozenset[int]:
+    """Every token that ends a text: the tokenizer's and the model's own list."""
+    listed = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    ids = listed if isinstance(listed, list) else [listed]
+    return frozenset(i for i in [*ids, tokenizer.eos_token_id] if i is not None)

@@ -1,0 +1,66 @@
+"""What the engine works on: one job per distinct (parameters, prompt, decoding) and its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One sequence to complete.
+
+    slot: index of its parameters in this call; slot_key: the same, valid beyond this call.
+    prefix, prompt: token ids; the prefix's keys and values are computed once per slot.
+    draft: a guess at the completion (with its stop token), checked in one pass; () for none.
+    choices: token sequences of which the completion must be one; () for free text.
+    """
+
+    slot: int
+    slot_key: Hashable
+    prefix: Tokens
+    prompt: Tokens
+    max_new: int
+    stop: tuple[str, ...]
+    choices: tuple[Tokens, ...] = ()
+    temperature: float = 0.0
+    seed: int = 0
+    draft: Tokens = ()
+
+    @property
+    def greedy(self) -> bool:
+        """Free greedy decoding, the only kind a draft can be checked for."""
+        return self.temperature == 0 and not self.choices
+
+    @property
+    def fed(self) -> Tokens:
+        """Tokens of the first pass: the prompt and all of the draft but its last token, which predicts nothing."""
+        return self.prompt + self.draft[:-1]
+
+    @property
+    def length(self) -> int:
+        """Positions a row of this job can come to occupy."""
+        return len(self.prefix) + len(self.prompt) + max(self.max_new, len(self.draft))
+
+
+@dataclass
+class Outcome:
+    """Tokens generated so far (the stop token included) and, once finished, why it ended and its text."""
+
+    tokens: list[int]
+    reason: str = ""
+    text: str = ""
+
+
+@dataclass
+class Meter:
+    """Work really done: layer-tokens below and from the lowest searched layer, head evaluations, drafts that held."""
+
+    trunk_tokens: int = 0
+    upper_tokens: int = 0
+    head_tokens: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    seconds: float = 0.0

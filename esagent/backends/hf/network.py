@@ -1,0 +1,101 @@
+"""A stock transformers decoder, driven layer by layer on packed tokens.
+
+The layers themselves are the library's; only attention is ours (registered under its own name), because it must know
+which rows share what. Any architecture whose layers pass keyword arguments through to the attention function works:
+Llama, Qwen2, Qwen3 and their relatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from esagent.backends.hf.packing import KVStore, Packing
+from esagent.errors import EnvironmentFailure
+
+ATTENTION = "esagent_packed"
+
+
+def _packed_attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, scaling: float, **kwargs: Any
+) -> tuple[Tensor, None]:
+    out = kwargs["kv_store"].attend(module.layer_idx, query, key, value, kwargs["packing"], scaling)
+    return out, None
+
+
+ALL_ATTENTION_FUNCTIONS.register(ATTENTION, _packed_attention)
+
+
+class Network:
+    """Embedding, layers and head of a causal language model."""
+
+    def __init__(self, model: nn.Module) -> None:
+        config = model.config
+        if not hasattr(model, "model") or not hasattr(model.model, "layers") or not hasattr(model.model, "rotary_emb"):
+            raise EnvironmentFailure(
+                f"backend=hf cannot batch a population over {type(model).__name__}: it needs a decoder with "
+                "model.layers and model.rotary_emb (Llama, Qwen2, Qwen3 and relatives)"
+            )
+        kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+        if kinds != {"full_attention"}:
+            raise EnvironmentFailure(
+                f"backend=hf cannot batch a population over {type(model).__name__}: its layers are "
+                f"{', '.join(sorted(kinds))}; only full attention is supported"
+            )
+        config._attn_implementation = ATTENTION
+        self.model = model
+        self.body: Any = model.model
+        self.layers: list[nn.Module] = list(self.body.layers)
+        self.depth = len(self.layers)
+        self.kv_heads: int = config.num_key_value_heads
+        self.groups: int = config.num_attention_heads // config.num_key_value_heads
+        self.head_dim: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        self.vocabulary: int = config.vocab_size
+        weight = self.body.embed_tokens.weight
+        self.dtype: torch.dtype = weight.dtype
+        self.device: torch.device = weight.device
+        self.layer_parameters = sum(p.numel() for p in self.layers[0].parameters())
+        self.head_parameters = weight.numel()
+        self._head: Any = model.lm_head
+        self._head_rows = max(64, (1 << 26) // self.vocabulary)
+
+    def store(self, low: int, high: int, rows: int, width: int) -> KVStore:
+        """Room for the keys and values of `rows` rows in layers [low, high)."""
+        return KVStore.empty(low, high, rows, self.kv_heads, width, self.head_dim, self.dtype, self.device)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Token ids [T] to states [T, hidden]."""
+        return self.body.embed_tokens(tokens)
+
+    def layers_between(self, hidden: Tensor, low: int, high: int, store: KVStore, packing: Packing) -> Tensor:
+        """States [T, hidden] through layers [low, high)."""
+        states = hidden[None]
+        where = self.body.rotary_emb(states, packing.position[None])
+        for layer in self.layers[low:high]:
+            out = layer(
+                states,
+                attention_mask=None,
+                position_ids=packing.position[None],
+                position_embeddings=where,
+                kv_store=store,
+                packing=packing,
+            )
+            states = out[0] if isinstance(out, tuple) else out
+        return states[0]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """States of the last layer [T, hidden] to logits [T, vocabulary]."""
+        return self._head(self.body.norm(hidden))
+
+    def greedy(self, hidden: Tensor, pick: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """Most likely token of each state, [T]; -1 where the logits are not finite. In chunks: logits are large."""
+        out = []
+        for chunk in hidden.split(self._head_rows):
+            logits = self.logits(chunk)
+            best, index = logits.max(dim=-1)
+            out.append(torch.where(torch.isfinite(best), index, -1))
+        return torch.cat(out)

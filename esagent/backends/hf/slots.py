@@ -1,0 +1,82 @@
+"""Which parameters each token of a batch runs under: slots, and the hooks that add their terms."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from esagent.core.episode import UNPERTURBED, Request
+from esagent.core.population import Perturbation
+from esagent.spaces.base import AdapterSpace, Term
+
+CENTRE = "centre"
+
+
+class Slots:
+    """The distinct (module, perturbation of that module) pairs of one call, in order of appearance.
+
+    A member that leaves a module alone uses the centre's slot, so that all such members share its requests.
+    """
+
+    def __init__(self, space: AdapterSpace, members: Sequence[Perturbation]) -> None:
+        self._space = space
+        self._members = members
+        self._index: dict[Hashable, int] = {}
+        self.values: list[Mapping[str, Tensor]] = []
+        self.keys: list[Hashable] = []
+
+    def of(self, request: Request) -> int:
+        """Index of the request's slot."""
+        perturbation = None if request.member == UNPERTURBED else self._members[request.member]
+        sigma = perturbation.sigma.get(request.module, 0.0) if perturbation else 0.0
+        key: Hashable = (request.module, CENTRE)
+        if perturbation is not None and sigma != 0.0:
+            key = (request.module, perturbation.seed, perturbation.sign, sigma)
+        else:
+            perturbation = None
+        if key not in self._index:
+            self._index[key] = len(self.values)
+            self.values.append(self._space.parameters.values(request.module, perturbation))
+            self.keys.append(key)
+        return self._index[key]
+
+
+def is_centre(slot_key: Any) -> bool:
+    """Whether a slot key stands for the unperturbed parameters of its module."""
+    return slot_key[1] == CENTRE
+
+
+class Hooks:
+    """Adds the active slots' terms to the outputs of the searched layers."""
+
+    def __init__(self, sites: Mapping[str, nn.Module]) -> None:
+        self._terms: Mapping[str, Term] = {}
+        self._slot: Tensor | None = None
+        for path, module in sites.items():
+            module.register_forward_hook(self._hook(path))
+
+    def _hook(self, path: str) -> Any:
+        def add(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+            if self._slot is None:
+                return output
+            states = inputs[0]
+            flat = self._terms[path](states.reshape(-1, states.shape[-1]), self._slot)
+            return output + flat.view(output.shape)
+
+        return add
+
+    def use(self, terms: Mapping[str, Term]) -> None:
+        """Terms of the slots of the call in progress."""
+        self._terms = terms
+
+    @contextmanager
+    def tokens(self, slot: Tensor) -> Iterator[None]:
+        """Within: token t of the batch runs under slot[t]. slot: [T]."""
+        self._slot = slot
+        try:
+            yield
+        finally:
+            self._slot = None

@@ -1,0 +1,31 @@
+"""Names to backends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from esagent.backends.base import Backend
+from esagent.config.schema import Config
+from esagent.errors import ConfigError
+
+
+def make_backend(config: Config, modules: Sequence[str]) -> Backend:
+    """Load the model and lay the search space over the agent's `modules`.
+
+    Raises EnvironmentFailure when the model or device is missing, ConfigError when the space does not fit the model.
+    """
+    if config.backend.name != "hf":
+        raise ConfigError(f"backend.name={config.backend.name!r}: expected hf")
+    # Imported here: a dry run must not pay for torch.
+    import torch
+
+    from esagent.backends.hf.backend import HFBackend
+    from esagent.models.loading import load, pick_device, pick_dtype
+    from esagent.models.registry import resolve
+    from esagent.spaces.registry import make_space
+
+    torch.set_num_threads(config.backend.threads or len(os.sched_getaffinity(0)))
+    device = pick_device(config.backend.device)
+    model, tokenizer = load(resolve(config.model), pick_dtype(config.model.dtype, device), device)
+    return HFBackend(model, tokenizer, make_space(config.space, model, modules), config.backend)

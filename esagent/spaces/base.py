@@ -1,0 +1,31 @@
+"""The seam of a space whose members differ by small per-token terms, so that one batch serves the whole population."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from torch import Tensor
+
+from esagent.spaces.parameters import Parameters
+
+Term = Callable[[Tensor, Tensor], Tensor]
+"""(input of the linear layer [T, in], slot of each token [T]) -> what to add to its output [T, out]."""
+
+
+class AdapterSpace(Protocol):
+    """Named blocks of small tensors that add a term to the output of some linear layers.
+
+    lowest_layer: the first layer any of them touches; everything below is the same for all members.
+    """
+
+    parameters: Parameters
+    lowest_layer: int
+
+    def terms(self, slots: Sequence[Mapping[str, Tensor]]) -> dict[str, Term]:
+        """Per site, the term for tokens of these slots. A slot's mapping is what `Parameters.values` returns."""
+        ...
+
+    def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The same as plain weights: (weight change [out, in] by site, bias change [out] by site), fp32."""
+        ...

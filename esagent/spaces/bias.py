@@ -1,0 +1,55 @@
+"""`bias`: one additive vector per module and site, a steering vector that the search moves.
+
+y = W x + b_m for a request to module m, with b_m = 0 at the start (the base model exactly). sigma is relative to
+|W|_F / sqrt(out), the RMS output of the layer for an input of independent unit-variance numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from esagent.spaces.base import Term
+from esagent.spaces.parameters import Parameters, SearchTensor
+from esagent.spaces.sites import Site
+
+
+class BiasSpace:
+    """Additive vectors on the outputs of `sites`, one set per module."""
+
+    def __init__(self, sites: Sequence[Site], modules: Sequence[str]) -> None:
+        self.sites = tuple(sites)
+        self.lowest_layer = min(s.layer for s in self.sites)
+        self.parameters = Parameters(
+            [
+                SearchTensor(
+                    name=f"{site.path}.bias@{module}",
+                    block=module,
+                    site=site.path,
+                    size=site.module.out_features,
+                    scale=float(site.module.weight.float().norm() / site.module.out_features**0.5),
+                )
+                for module in modules
+                for site in self.sites
+            ]
+        )
+
+    def terms(self, slots: Sequence[Mapping[str, Tensor]]) -> dict[str, Term]:
+        """A gather from a table [slots, out] per site."""
+        return {site.path: self._term(site, slots) for site in self.sites}
+
+    def _term(self, site: Site, slots: Sequence[Mapping[str, Tensor]]) -> Term:
+        weight = site.module.weight
+        zero = torch.zeros(site.module.out_features)
+        table = torch.stack([slot.get(site.path, zero) for slot in slots]).to(weight.device, weight.dtype)
+
+        def term(_: Tensor, slot: Tensor) -> Tensor:
+            return table[slot]
+
+        return term
+
+    def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """No weight changes; the vectors are biases."""
+        return {}, dict(values)

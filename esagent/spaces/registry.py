@@ -1,0 +1,28 @@
+"""Names to spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from esagent.config.schema import SpaceConfig
+from esagent.errors import ConfigError
+from esagent.spaces.base import AdapterSpace
+from esagent.spaces.bias import BiasSpace
+from esagent.spaces.core import CoreSpace
+from esagent.spaces.sites import find_sites
+
+
+def make_space(config: SpaceConfig, model: nn.Module, modules: Sequence[str]) -> AdapterSpace:
+    """The space over `model` for the agent's `modules`. Raises ConfigError naming what does not fit."""
+    unknown = [m for m in config.modules if m not in modules]
+    if unknown:
+        raise ConfigError(f"space.modules: {unknown[0]!r} is no module of this agent; it has {', '.join(modules)}")
+    searched = [m for m in modules if not config.modules or m in config.modules]
+    sites = find_sites(model, config.layers, config.sites)
+    if config.name == "bias":
+        return BiasSpace(sites, searched)
+    if config.name == "core":
+        return CoreSpace(sites, searched, config.rank, config.init)
+    raise ConfigError(f"space.name={config.name!r}: expected bias or core")

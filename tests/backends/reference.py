@@ -1,0 +1,55 @@
+"""The slow, plain way: materialise a member's weights and let transformers run it alone, token by token."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from esagent.core.episode import UNPERTURBED, Request
+from esagent.core.population import Perturbation
+from esagent.spaces.base import AdapterSpace
+
+
+def materialise(model: nn.Module, space: AdapterSpace, module: str, member: Perturbation | None) -> nn.Module:
+    """A stock copy of `model` with the module's perturbed parameters folded into its weights and biases."""
+    plain = copy.deepcopy(model)
+    plain.config._attn_implementation = "eager"
+    weights, biases = space.dense(space.parameters.values(module, member))
+    for site, change in weights.items():
+        plain.get_submodule(site).weight.data += change.to(model.dtype)
+    for site, bias in biases.items():
+        linear = plain.get_submodule(site)
+        old = linear.bias.data if linear.bias is not None else 0.0
+        linear.bias = nn.Parameter(old + bias.to(model.dtype))
+    for part in plain.modules():
+        part._forward_hooks.clear()
+    return plain
+
+
+@torch.inference_mode()
+def complete(
+    model: nn.Module, tokenizer: Any, space: AdapterSpace, request: Request, members: Sequence[Perturbation]
+) -> tuple[str, list[int], list[Tensor]]:
+    """Greedy completion of one request: its text, its tokens, and the logits [vocabulary] behind each token."""
+    member = None if request.member == UNPERTURBED else members[request.member]
+    plain = materialise(model, space, request.module, member)
+    ids = [
+        i for text in (request.prefix, request.prompt) for i in tokenizer(text, add_special_tokens=False)["input_ids"]
+    ]
+    tokens: list[int] = []
+    seen: list[Tensor] = []
+    while len(tokens) < request.max_new_tokens:
+        logits = plain(torch.tensor([ids + tokens])).logits[0, -1].float()
+        seen.append(logits)
+        tokens.append(int(logits.argmax()))
+        text = tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        ends = [text.find(s) for s in request.stop if s in text]
+        if tokens[-1] == tokenizer.eos_token_id:
+            return tokenizer.decode(tokens[:-1]), tokens, seen
+        if ends:
+            return text[: min(ends)], tokens, seen
+    return text, tokens, seen
