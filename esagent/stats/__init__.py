@@ -1,0 +1,1 @@
+"""Inference over runs: intervals and areas under learning curves. Works on plain numbers."""

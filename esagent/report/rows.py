@@ -1,0 +1,70 @@
+"""Reading a run directory for a report: rows of metrics.jsonl and the summary, as plain values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The unperturbed agent after `step` updates; `rewards` of the scored tasks, `tasks` their ids (may be empty)."""
+
+    step: int
+    mean: float
+    rewards: tuple[float, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """A run as plots need it: evaluations per split in order of steps, and (step, mean, spread) of the members."""
+
+    evaluations: dict[str, list[Evaluation]] = field(default_factory=dict)
+    members: list[tuple[int, float, float]] = field(default_factory=list)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def read_history(run: Path) -> History:
+    """Everything a learning curve shows. Of rows written twice (a resumed run) the later one counts."""
+    evaluations: dict[str, dict[int, Evaluation]] = {}
+    members: dict[int, tuple[int, float, float]] = {}
+    for row in _json_lines(run / "metrics.jsonl"):
+        step = int(row["step"])
+        if row["kind"] == "evaluation" and row.get("mean") is not None:
+            evaluations.setdefault(row["split"], {})[step] = _evaluation(row)
+        elif row["kind"] == "step" and row.get("reward_mean") is not None:
+            members[step] = (step, float(row["reward_mean"]), float(row.get("reward_std") or 0.0))
+    summary = run / "summary.json"
+    return History(
+        {split: [found[step] for step in sorted(found)] for split, found in evaluations.items()},
+        [members[step] for step in sorted(members)],
+        json.loads(summary.read_text()) if summary.exists() else {},
+    )
+
+
+def _evaluation(row: dict[str, Any]) -> Evaluation:
+    rewards = row.get("rewards") or []
+    scored = [i for i, reward in enumerate(rewards) if reward is not None]
+    tasks = [str(task) for task in row.get("tasks") or []]
+    return Evaluation(
+        int(row["step"]),
+        float(row["mean"]),
+        tuple(float(rewards[i]) for i in scored),
+        tuple(tasks[i] for i in scored) if len(tasks) == len(rewards) else (),
+    )
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    """Whole rows; a torn line (the process died there) is left out."""
+    rows = []
+    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and {"kind", "step"} <= row.keys():
+            rows.append(row)
+    return rows

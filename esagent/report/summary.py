@@ -1,0 +1,95 @@
+"""The closing table of a run, on stdout: did it get better, by how much, at what cost, and what to type next."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from esagent.report.text import amount, duration, number
+
+_SPLITS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
+
+
+def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> None:
+    """Print `summary` (the content of summary.json); parts that are missing are left out.
+
+    Rows per split: tasks, base, trained, gain and its 95% interval over tasks. `signals` of a split, when present, maps
+    a module to its {"base", "trained"} share of verifiably right work.
+    """
+    console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
+    console.print(_rewards(summary))
+    signals = _signals(summary)
+    if signals.row_count:
+        console.print(signals)
+    console.print(_facts(summary))
+    if summary.get("run"):
+        console.print(_next(str(summary["run"])))
+
+
+def _rewards(summary: Mapping[str, Any]) -> Table:
+    table = Table(title=Text("Mean reward of the unperturbed agent"), title_justify="left")
+    table.add_column("tasks")
+    for heading in ("n", "base", "trained", "gain", "95% interval of the gain"):
+        table.add_column(heading, justify="right")
+    for split, label in _SPLITS.items():
+        part = summary.get(split)
+        if part:
+            low, high = part.get("gain_interval") or (None, None)
+            interval = f"[{number(low, signed=True)}, {number(high, signed=True)}]"
+            values = (number(part.get("base")), number(part.get("trained")), number(part.get("gain"), signed=True))
+            table.add_row(label, str(part.get("n", "-")), *values, Text(interval))
+    return table
+
+
+def _signals(summary: Mapping[str, Any]) -> Table:
+    table = Table(title=Text("Share of each module's work that was right"), title_justify="left")
+    table.add_column("module")
+    found = {split: summary[split]["signals"] for split in _SPLITS if (summary.get(split) or {}).get("signals")}
+    for split in found:
+        table.add_column(f"{_SPLITS[split]}: base → trained", justify="right")
+    for module in dict.fromkeys(module for signals in found.values() for module in signals):
+        cells = (signals.get(module, {}) for signals in found.values())
+        table.add_row(module, *(f"{number(c.get('base'))} → {number(c.get('trained'))}" for c in cells))
+    return table
+
+
+def _facts(summary: Mapping[str, Any]) -> Table:
+    tokens = summary.get("tokens") or {}
+    memory = summary.get("peak_memory_bytes")
+    state = (
+        f"after step {summary['selected_step']} of {summary.get('steps', '-')}" if "selected_step" in summary else ""
+    )
+    facts = {
+        "model": str(summary.get("model") or ""),
+        "decoding": str(summary.get("decoding") or ""),
+        "seed": str(summary.get("seed", "")),
+        "chosen state": state,
+        "time": duration(summary["seconds"]) if "seconds" in summary else "",
+        "speed": f"{amount(summary['tokens_per_second'])} tokens/s" if summary.get("tokens_per_second") else "",
+        "tokens": ", ".join(f"{amount(value)} {name}" for name, value in tokens.items()),
+        "peak memory": f"{memory / 2**30:.2f} GiB" if memory else "",
+        "run": str(summary.get("run") or ""),
+    }
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        if value:
+            table.add_row(Text(name), Text(value, overflow="fold"))
+    return table
+
+
+def _next(run: str) -> Text:
+    path = shlex.quote(run)
+    lines = [
+        "",
+        "Next:",
+        f"  esagent show {path}      # curve, episodes, what changed",
+        f"  esagent eval {path}      # the trained agent on other tasks",
+        f"  esagent export {path}    # the trained parameters as files",
+    ]
+    return Text("\n".join(lines))

@@ -1,0 +1,42 @@
+"""Short numbers for tables and progress lines."""
+
+from __future__ import annotations
+
+import math
+
+
+def duration(seconds: float | None) -> str:
+    """9s, 2m 05s, 3h 10m; '-' when unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return "-"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+def number(value: float | None, signed: bool = False) -> str:
+    """Three decimals; '-' when missing or not finite."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:+.3f}" if signed else f"{value:.3f}"
+
+
+def amount(value: float | None, unit: str = "") -> str:
+    """1234 -> 1.2k, 5e6 -> 5.0M; '-' when missing."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit:
+            return f"{value / (1e3 if suffix == 'k' else limit):.1f}{suffix}{unit}"
+    return f"{value:.0f}{unit}"
+
+
+def per_module(values: dict[str, float]) -> str:
+    """`planner 1 caller 0.5`, or the one number that all share."""
+    distinct = set(values.values())
+    if len(distinct) == 1 and len(values) > 1:
+        return f"{distinct.pop():.4g}"
+    return " ".join(f"{name} {value:.4g}" for name, value in values.items()) or "-"

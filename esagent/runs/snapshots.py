@@ -1,0 +1,105 @@
+"""Snapshots of the searched parameters: they bound the replay time of a resume and nothing else.
+
+`step-000004.safetensors` is the state after 4 updates; `step-000004.json` beside it holds its SHA-256 and is written
+last, so a snapshot without it was never finished. Both are written atomically (see `atomic`): a kill at any moment
+leaves the earlier snapshots as they were. The price is the space of one more snapshot while one is written, and two
+fsyncs of it; with a damaged or unfinished newest snapshot a resume replays a few more steps from an older one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from esagent.runs.atomic import replacing, reporting, write_json
+
+_log = logging.getLogger(__name__)
+
+
+class Saveable(Protocol):
+    """The part of a backend that snapshots use."""
+
+    def save(self, path: Path) -> None: ...
+
+    def digest(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One finished snapshot. `step` counts the updates done; `digest` is the backend's at that state."""
+
+    step: int
+    path: Path
+    sha256: str
+    digest: str
+
+    def damage(self) -> str:
+        """What is wrong with the file, "" when it is what was written. Reads all of it."""
+        try:
+            with self.path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            return error.strerror or str(error)
+        return "" if found == self.sha256 else "its SHA-256 is not the one it was written with"
+
+
+def write_snapshot(folder: Path, step: int, backend: Saveable) -> Snapshot:
+    """Save the state after `step` updates; when this returns it survives a power loss.
+
+    Raises EnvironmentFailure when the disk does not take it; nothing is left of the attempt then.
+    """
+    target = folder / f"step-{step:06d}.safetensors"
+    with replacing(target) as temporary:
+        backend.save(temporary)
+        with temporary.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        size = temporary.stat().st_size
+    snapshot = Snapshot(step, target, sha256, backend.digest())
+    note = {"step": step, "sha256": sha256, "bytes": size, "digest": snapshot.digest}
+    write_json(target.with_suffix(".json"), note)
+    return snapshot
+
+
+def list_snapshots(folder: Path) -> list[Snapshot]:
+    """Every finished snapshot, oldest first; one with an unreadable note is left out with a warning."""
+    found = []
+    for note in sorted(folder.glob("step-*.json")):
+        try:
+            value = json.loads(note.read_text())
+            found.append(
+                Snapshot(int(value["step"]), note.with_suffix(".safetensors"), value["sha256"], value["digest"])
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _log.warning("snapshot %s is skipped: its note cannot be read (%r)", note.stem, error)
+    return sorted(found, key=lambda snapshot: snapshot.step)
+
+
+def newest_verified(folder: Path, at_most: int | None = None) -> Snapshot | None:
+    """The newest snapshot (of state `at_most` or earlier) whose SHA-256 is right; damaged ones give a warning."""
+    for snapshot in reversed(list_snapshots(folder)):
+        if at_most is not None and snapshot.step > at_most:
+            continue
+        damage = snapshot.damage()
+        if not damage:
+            return snapshot
+        _log.warning("snapshot %s is skipped: %s", snapshot.path, damage)
+    return None
+
+
+def prune(folder: Path, last: int, keep: Collection[int] = (0,)) -> None:
+    """Delete all snapshots but the newest `last` and those of the states in `keep` (the start, the best).
+
+    The note goes first: what a kill leaves in between counts as unfinished, not as damaged.
+    """
+    snapshots = list_snapshots(folder)
+    spared = {s.step for s in snapshots[max(0, len(snapshots) - last) :]} | set(keep)
+    for snapshot in snapshots:
+        if snapshot.step not in spared:
+            with reporting("delete", snapshot.path):
+                snapshot.path.with_suffix(".json").unlink(missing_ok=True)
+                snapshot.path.unlink(missing_ok=True)
