@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from esagent.agents.asking import Style
 from esagent.agents.base import Agent
 from esagent.agents.modular import ModularAgent
 from esagent.agents.react import ReactAgent
-from esagent.config.schema import AgentConfig
+from esagent.config.schema import AgentConfig, PromptStyle
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 
 AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent}
 
 
-def make_agent(config: AgentConfig, style: Style = "raw") -> Agent:
+def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Agent:
     """The agent of a configuration.
 
-    style: how the model wants to be asked, "raw" few-shot text or "chat" messages. `config.target` (my_module:MyAgent)
-    is called with `config.options` alone; the agents that ship take them as further keyword arguments (max_new_tokens).
+    style: how the model wants to be asked, `raw` few-shot text or `chat` messages (`auto` is decided by the model).
+    `config.target` (my_module:MyAgent) is called with `config.options` alone; the agents that ship take them as further
+    keyword arguments (max_new_tokens).
     Raises ConfigError.
     """
     if config.target:
@@ -31,7 +31,7 @@ def make_agent(config: AgentConfig, style: Style = "raw") -> Agent:
     if make is None:
         near = difflib.get_close_matches(config.name, AGENTS, n=1, cutoff=0.0)
         raise ConfigError(f"agent.name: there is no agent {config.name!r}; did you mean {near[0]!r}?")
-    settings: dict[str, Any] = {"max_turns": config.max_turns, "style": style}
+    settings: dict[str, Any] = {"max_turns": config.max_turns, "style": "chat" if style is PromptStyle.chat else "raw"}
     if config.prompts:
         settings["prompts"] = Path(config.prompts).expanduser()
     if config.constrained:

@@ -152,7 +152,16 @@ def test_two_calls_are_both_read(text: str) -> None:
     assert "2 calls" in one(text).error
 
 
-TAGS = "<tool_call> </tool_call> <function=now> <parameter=x> </parameter> </function> <think> </think> ```".split()
+TAGS = [
+    "<tool_call>",
+    "</tool_call>",
+    "<function=now>",
+    "<parameter=x>",
+    "</parameter>",
+    "</function>",
+    "<think>",
+    "</think>",
+]
 CODE = ['{"name": "sort"', '"arguments": {', "}", "calculator(", "convert(1, ", ")", "]", "[", "'", '"', "\\", ",", "="]
 FRAGMENTS = st.sampled_from(TAGS + CODE)
 

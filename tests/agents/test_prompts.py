@@ -1,0 +1,86 @@
+"""Prompt files: the format, what raw and chat models get of it, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from esagent.agents.modular.agent import FIELDS, MODULES, PROMPTS
+from esagent.agents.prompts import load_prompts, parse_prompt
+from esagent.agents.react import agent as react
+from esagent.core.episode import Message
+from esagent.errors import ConfigError
+
+TEXT = """
+Do it well.
+{tools}
+
+Task: one
+Answer: 1
+
+Task: two
+lines
+Answer: 2
+
+--- task ---
+Task: {question}
+Results: {results}
+Answer:
+"""
+PROMPT = parse_prompt(TEXT, frozenset({"question", "results"}))
+
+
+def test_raw_text() -> None:
+    assert PROMPT.prefix("T") == "Do it well.\nT\n\nTask: one\nAnswer: 1\n\nTask: two\nlines\nAnswer: 2"
+    assert PROMPT.fill({"question": "q", "results": "3; 4"}) == "Task: q\nResults: 3; 4\nAnswer:"
+
+
+def test_a_line_of_empty_fields_is_left_out_and_fields_are_not_filled_twice() -> None:
+    assert PROMPT.fill({"question": "{results}", "results": ""}) == "Task: {results}\nAnswer:"
+
+
+def test_examples_become_messages() -> None:
+    pairs = ("Task: one\nAnswer:", "1", "Task: two\nlines\nAnswer:", "2")
+    roles = ("user", "assistant") * 2
+    expected = [Message("system", "Do it well.\nT"), *map(Message, roles, pairs), Message("user", "now")]
+    assert list(PROMPT.messages("T", "now", list_tools=True)) == expected
+    assert PROMPT.messages("T", "now", examples=False) == (expected[0], expected[-1])
+
+
+def test_tools_are_appended_only_where_the_prompt_does_not_show_them() -> None:
+    plain = parse_prompt("Choose.\n--- task ---\nTool:", frozenset())
+    assert plain.messages("T", "now", list_tools=True)[0] == Message("system", "Choose.\n\nTools:\nT")
+    assert plain.messages("", "now", list_tools=True)[0] == Message("system", "Choose.")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Task: {question}", "exactly one line '--- task ---'"),
+        ("a\n--- task ---\nb\n--- task ---\nc", "exactly one line"),
+        ("a\n--- task ---", "nothing stands below"),
+        ("a\n--- task ---\n{quest}\nA:", "unknown field {quest}; fields are question"),
+        ("a\n--- task ---\nTask: {question}", "takes no field"),
+    ],
+)
+def test_refuses(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.txt").write_text(text)
+    with pytest.raises(ConfigError, match=r"policy\.txt") as error:
+        load_prompts(tmp_path, ["policy"], frozenset({"question"}))
+    assert problem in str(error.value)
+
+
+def test_names_every_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_prompts(tmp_path, MODULES, FIELDS)
+    assert [problem.split("/")[-1].split(" ")[0] for problem in error.value.problems] == [f"{m}.txt" for m in MODULES]
+    with pytest.raises(ConfigError, match="is not a folder"):
+        load_prompts(tmp_path / "none", MODULES, FIELDS)
+
+
+def test_shipped_prompts_hold_examples() -> None:
+    shipped = load_prompts(PROMPTS, MODULES, FIELDS) | load_prompts(react.PROMPTS, react.MODULES, react.FIELDS)
+    for name, prompt in shipped.items():
+        assert len([m for m in prompt.messages("", "now") if m.role == "assistant"]) >= 1, name
+        assert all(m.content for m in prompt.messages("", "now"))

@@ -1,0 +1,225 @@
+"""Rollout: lockstep batching, scoring, and the line between a model's failure and the harness's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from esagent.agents.modular import ModularAgent
+from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory
+from esagent.core.population import Perturbation
+from esagent.errors import ConfigError, Interrupted, RunError
+from esagent.rollout import MAX_REQUESTS, UnscoredError, reward_matrix, rollout
+from tests.agents.scripted import Arithmetic, ScriptedBackend, Sums, solve
+
+AGENT = ModularAgent()
+MEMBERS = tuple(Perturbation(seed, sign, {"caller": 1.0}) for seed in (1, 2) for sign in (1, -1))
+TASKS = Sums().tasks("train", 0, 3)
+
+
+def test_one_generate_call_per_round_for_all_members_and_tasks() -> None:
+    backend = ScriptedBackend(solve)
+    rounds: list[tuple[int, int]] = []
+    episodes = rollout(AGENT, Sums(), backend, MEMBERS, TASKS, on_round=lambda *progress: rounds.append(progress))
+    assert [(e.member, e.task) for e in episodes] == [(m, task) for m in range(4) for task in TASKS]
+    assert all(e.score.success and e.score.reward == 1 for e in episodes)
+    assert [len(batch) for batch in backend.batches] == [12] * 4
+    assert [{r.module for r in batch} for batch in backend.batches] == [{m} for m in AGENT.modules]
+    assert [r.member for r in backend.batches[0]] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert rounds == [(0, 12), (0, 12), (0, 12), (12, 12)]
+
+
+def test_finished_episodes_leave_the_batch() -> None:
+    def answer(request: Request) -> str:
+        return " add, add" if request.module == "planner" and "Add 1 " in request.prompt else solve(request)
+
+    backend = ScriptedBackend(answer)
+    episodes = rollout(AGENT, Sums(), backend, (), TASKS)
+    assert [len(batch) for batch in backend.batches] == [3, 3, 3, 3, 1, 1]
+    assert [len(e.trajectory.turns) for e in episodes] == [4, 6, 4]
+
+
+def test_without_members_the_centre_runs() -> None:
+    backend = ScriptedBackend(solve)
+    episodes = rollout(AGENT, Sums(), backend, (), TASKS)
+    assert {r.member for batch in backend.batches for r in batch} == {UNPERTURBED}
+    assert [e.member for e in episodes] == [UNPERTURBED] * 3
+    rewards, dropped = reward_matrix(episodes, (), TASKS)
+    assert rewards.tolist() == [[1.0, 1.0, 1.0]]
+    assert dropped == []
+
+
+def test_member_ids_name_a_slice_of_a_population() -> None:
+    backend = ScriptedBackend(solve)
+    episodes = rollout(AGENT, Sums(), backend, MEMBERS[:2], TASKS[:1], member_ids=[6, 7])
+    assert [e.member for e in episodes] == [6, 7]
+    assert [r.member for r in backend.batches[0]] == [0, 1]
+
+
+def test_rewards_lie_where_member_and_task_say() -> None:
+    def answer(request: Request) -> str:
+        wrong = request.module == "synthesizer" and request.member == 2 and "Add 1 " in request.prompt
+        return " 99" if wrong else solve(request)
+
+    episodes = rollout(AGENT, Sums(), ScriptedBackend(answer), MEMBERS, TASKS)
+    expected = np.ones((4, 3))
+    expected[2, 1] = 0
+    assert np.array_equal(reward_matrix(episodes, MEMBERS, TASKS)[0], expected)
+
+
+def test_nonfinite_logits_are_the_models_failure() -> None:
+    def answer(request: Request) -> str | Completion:
+        bad = request.module == "caller" and request.member == 1
+        return Completion("", "nonfinite") if bad else solve(request)
+
+    episodes = rollout(AGENT, Sums(), ScriptedBackend(answer), MEMBERS, TASKS[:1])
+    assert episodes[1].score == Score(0.0, {"caller": 0.0}, reason="nonfinite")
+    assert [e.score.reward for e in episodes] == [1, 0, 1, 1]
+
+
+class RaisingScorer(Sums):
+    """Its scorer dies on one task."""
+
+    def score(self, task: Task, trajectory: Trajectory) -> Score:
+        if task.id == "train-1" and trajectory.answer == "3":
+            raise ZeroDivisionError("judge is\ndown")
+        return super().score(task, trajectory)
+
+
+def test_a_scorer_that_raises_drops_its_task_for_all_members() -> None:
+    def answer(request: Request) -> str:
+        return " 0" if request.module == "synthesizer" and request.member != 1 else solve(request)
+
+    tasks = Sums().tasks("train", 0, 3)
+    episodes = rollout(AGENT, RaisingScorer(), ScriptedBackend(answer), MEMBERS, tasks)
+    broken = [e for e in episodes if e.score.unscored]
+    assert [(e.member, e.task.id) for e in broken] == [(1, "train-1")]
+    assert broken[0].score.reason == "scoring: ZeroDivisionError: judge is down"
+    rewards, dropped = reward_matrix(episodes, MEMBERS, tasks)
+    assert dropped == ["train-1"]
+    assert rewards.tolist() == [[0, 0], [1, 1], [0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(("unscored", "of"), [(1, 10), (2, 20)])
+def test_a_tenth_unscored_is_still_accepted(unscored: int, of: int) -> None:
+    tasks = Sums().tasks("train", 0, of)
+    trajectory = Trajectory((), "")
+    episodes = [Episode(t, -1, trajectory, Score(0.5, unscored=i < unscored)) for i, t in enumerate(tasks)]
+    assert reward_matrix(episodes, (), tasks)[0].shape == (1, of - unscored)
+
+
+def test_more_than_a_tenth_unscored_is_an_error() -> None:
+    tasks = Sums().tasks("train", 0, 9)
+    score = [Score(0.0, reason="no browser", unscored=True)] + [Score(1.0)] * 8
+    episodes = [Episode(t, -1, Trajectory((), ""), s) for t, s in zip(tasks, score, strict=True)]
+    with pytest.raises(UnscoredError, match=r"11% of the episodes .*no browser") as error:
+        reward_matrix(episodes, (), tasks)
+    assert error.value.exit_code == 1
+    assert error.value.share == pytest.approx(1 / 9)
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
+def test_a_reward_that_is_not_finite_is_the_scorers_failure(reward: float) -> None:
+    class Odd(Sums):
+        def score(self, task: Task, trajectory: Trajectory) -> Score:
+            return Score(reward)
+
+    (episode,) = rollout(AGENT, Odd(), ScriptedBackend(solve), (), TASKS[:1])
+    assert episode.score.unscored
+    assert episode.score.reward == 0
+
+
+@dataclass
+class OneQuestion:
+    """An agent with one request; `then` decides what becomes of the episode."""
+
+    then: Any
+    modules: tuple[str, ...] = ("policy",)
+
+    def run(self, task: Task, env: Arithmetic) -> Any:
+        completion = yield Request("policy", task.prompt)
+        yield from self.then(completion)
+        return Trajectory((), completion.text)
+
+
+def _raises(completion: Completion) -> Any:
+    raise KeyError("oops")
+    yield
+
+
+def _yields_text(completion: Completion) -> Any:
+    yield "hello"
+
+
+def _never_ends(completion: Completion) -> Any:
+    while True:
+        yield Request("policy", "again")
+
+
+@pytest.mark.parametrize(
+    ("then", "reason"),
+    [
+        (_raises, "the agent: KeyError: 'oops'"),
+        (_yields_text, "the agent yielded str, not a Request"),
+        (_never_ends, f"the agent asked more than {MAX_REQUESTS} times"),
+    ],
+)
+def test_an_agent_that_fails_is_unscored_and_stops_no_other(then: Any, reason: str) -> None:
+    def sometimes(completion: Completion) -> Any:
+        return then(completion) if completion.text == "bad" else iter(())
+
+    backend = ScriptedBackend(lambda request: "bad" if "Add 1 " in request.prompt else "2")
+    episodes = rollout(OneQuestion(sometimes), Sums(), backend, (), TASKS)
+    assert [e.score.unscored for e in episodes] == [False, True, False]
+    assert episodes[1].score.reason == reason
+    assert episodes[0].score.success
+
+
+class NotATrajectory:
+    modules = ("policy",)
+
+    def run(self, task: Task, env: Arithmetic) -> Any:
+        yield Request("policy", "")
+        return "done"
+
+
+def test_an_agent_must_return_a_trajectory() -> None:
+    (episode,) = rollout(NotATrajectory(), Sums(), ScriptedBackend(lambda r: ""), (), TASKS[:1])
+    assert episode.score.reason == "the agent returned str, not a Trajectory"
+
+
+def test_an_environment_that_cannot_start_is_unscored() -> None:
+    class Closed(Sums):
+        def env(self, task: Task) -> Arithmetic:
+            raise OSError("no display")
+
+    backend = ScriptedBackend(solve)
+    (episode,) = rollout(AGENT, Closed(), backend, (), TASKS[:1])
+    assert episode.score.reason == "starting the episode: OSError: no display"
+    assert backend.batches == []
+
+
+def test_typed_errors_and_interrupts_are_not_swallowed() -> None:
+    def stop(request: Request) -> str:
+        raise Interrupted("ctrl-c")
+
+    with pytest.raises(Interrupted):
+        rollout(AGENT, Sums(), ScriptedBackend(stop), (), TASKS)
+
+
+def test_wrong_number_of_answers_is_an_error() -> None:
+    class Short(ScriptedBackend):
+        def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
+            return super().generate(requests, members)[:-1]
+
+    with pytest.raises(RunError, match="answered 2 of 3"):
+        rollout(AGENT, Sums(), Short(solve), (), TASKS)
+
+
+def test_task_ids_are_unique() -> None:
+    with pytest.raises(ConfigError, match="two tasks have the id 'train-0'"):
+        rollout(AGENT, Sums(), ScriptedBackend(solve), (), [TASKS[0], TASKS[0]])
