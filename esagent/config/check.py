@@ -68,8 +68,10 @@ def _agent(config: Config) -> Iterator[str]:
     agent = config.agent
     if agent.target is None:
         yield from _one_of("agent.name", agent.name, names.AGENTS)
-        if agent.options:
-            yield f"agent.options={agent.options}: only an agent of your own takes options; set agent.target"
+        for option in sorted(set(agent.options) - {"max_new_tokens"}):
+            yield f"agent.options.{option}: the agents that ship take max_new_tokens alone; set agent.target for yours"
+        if agent.constrained and agent.name == "react":
+            yield "agent.constrained=True: react asks no closed question; choose agent=modular"
     elif not _TARGET.fullmatch(agent.target):
         yield f"agent.target={agent.target}: must read my_module:MyAgent"
     if agent.prompts is not None and not Path(agent.prompts).is_dir():

@@ -1,4 +1,4 @@
-"""From `conf/` and overrides to one typed, checked `Config`. Hydra stays behind this file and the command line's bridge."""
+"""From `conf/` and overrides to one typed, checked `Config`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import version
@@ -57,16 +58,16 @@ def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool =
 
 
 def compose(overrides: Sequence[str] = (), config_dir: str | Path | None = None) -> Config:
-    """The checked configuration. Raises ConfigError with every problem found: keys, options, types, ranges, contradictions.
+    """The checked configuration.
 
-    A problem in one override does not hide those in the others: what can be composed is composed and checked.
+    Raises ConfigError with every problem found: keys, options, types, ranges and contradictions. A problem in one
+    override does not hide those in the others: what can be composed is composed and checked.
     """
     with engine(config_dir) as hydra:
         screened = screen_overrides(hydra, overrides)
         problems = list(screened.problems)
         try:
-            composed = hydra_compose(CONFIG_NAME, overrides=screened.accepted)
-            config = OmegaConf.to_object(composed)
+            config: Any = OmegaConf.to_object(hydra_compose(CONFIG_NAME, overrides=screened.accepted))
             if not isinstance(config, Config):
                 raise ConfigError(f"{CONFIG_NAME}.yaml does not start from esagent_schema in its defaults list")
             check(config)
@@ -76,7 +77,8 @@ def compose(overrides: Sequence[str] = (), config_dir: str | Path | None = None)
             problems += error.problems
         if problems:
             raise ConfigError(*problems)
-        return config
+        checked: Config = config
+        return checked
 
 
 def explain(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Command-line overrides, looked at one by one before Hydra composes them, so that every mistake is told, not the first.
+"""Command-line overrides, looked at one by one before Hydra composes them, so that every mistake is told at once.
 
 Hydra alone would let `+sigmaa=3` past the schema and stop at the first error; here + ++ ~ are kept to `hydra.*`, and
 every key, group option and type is held to the schema.

@@ -1,0 +1,5 @@
+"""`python -m esagent`: the same as the installed command."""
+
+from esagent.cli.main import main
+
+main()

@@ -1,0 +1,64 @@
+"""How a command ends: the one place that turns exceptions into lines on standard error and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from esagent.errors import ConfigError, EsagentError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141  # 128 + SIGPIPE, what a shell reports for a writer whose reader went away
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Run a command's body. Every failure leaves as `typer.Exit` with its code, after one line per problem."""
+    try:
+        yield
+        sys.stdout.flush()  # a reader that went away is noticed here, not at interpreter exit
+    except typer.Exit:
+        raise
+    except EsagentError as error:
+        for problem in error.problems if isinstance(error, ConfigError) else (str(error),):
+            tell(problem)
+        raise typer.Exit(error.exit_code) from error
+    except KeyboardInterrupt as error:
+        tell("interrupted")
+        raise typer.Exit(INTERRUPTED) from error
+    except BrokenPipeError as error:
+        # Nobody reads standard output any more: leave without a second error when Python flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from error
+    except Exception as error:
+        tell(f"unexpected {type(error).__name__}: {_first_line(error)}; {_keep_traceback(error)}")
+        raise typer.Exit(1) from error
+
+
+def tell(problem: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"esagent: {' '.join(problem.split())}\n")
+    sys.stderr.flush()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "no message"
+
+
+def _keep_traceback(error: Exception) -> str:
+    """Write the traceback where it can be found again: into the run directory that the error names, else to stderr."""
+    text = "".join(traceback.format_exception(error))
+    run_dir = getattr(error, "run_dir", None)
+    if isinstance(run_dir, str | Path) and Path(run_dir).is_dir():
+        path = Path(run_dir) / "traceback.txt"
+        path.write_text(text)
+        return f"traceback in {path}"
+    sys.stderr.write(text)
+    return "this is a bug, its traceback is above"

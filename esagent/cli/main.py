@@ -1,0 +1,42 @@
+"""The command line. Each command is a file of this room; heavy libraries load inside the commands that need them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from esagent import __version__
+from esagent.cli.resume import resume
+from esagent.cli.train import train
+
+app = typer.Typer(
+    name="esagent",
+    help="Post-train tool-using language-model agents with evolution strategies.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(train)
+app.command()(resume)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"esagent {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    app(prog_name="esagent")

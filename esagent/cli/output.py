@@ -1,0 +1,48 @@
+"""What commands print: data to standard output, and nothing else there."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+
+def quiet() -> None:
+    """Keep libraries off the terminal. Must run before they are imported; whatever the user set stays."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    warnings.filterwarnings("ignore")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """Exactly one JSON object on one line; numbers that are not finite become null, as JSON has no word for them."""
+    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def show_summary(summary: Mapping[str, Any], *, as_json: bool) -> None:
+    """The outcome of a run: one JSON object, or a table for people."""
+    if as_json:
+        print_json(summary)
+        return
+    from esagent.report.console import print_summary
+
+    print_summary(summary)

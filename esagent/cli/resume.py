@@ -1,0 +1,26 @@
+"""`esagent resume`: go on with a run that was interrupted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from esagent.cli.errors import guarded
+from esagent.cli.output import quiet, show_summary
+from esagent.cli.train import Json
+
+
+def resume(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.")],
+    as_json: Json = False,
+) -> None:
+    """Go on with an interrupted run."""
+    with guarded():
+        quiet()
+        from esagent.runs.find import find_run
+
+        directory = find_run(run)
+        from esagent.train import resume as go_on
+
+        show_summary(go_on(directory.path, json_mode=as_json), as_json=as_json)

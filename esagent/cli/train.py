@@ -1,0 +1,84 @@
+"""`esagent train`: compose, check, and run; or plan; or run many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from esagent.cli.errors import guarded, tell
+from esagent.cli.output import print_json, quiet, show_summary
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="OVERRIDES", help="Settings, as in task.level=medium seed=1 space=core."),
+]
+Multirun = Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination: seed=0,1,2 or range(0,6).")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the composed plan with its cost; run nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+ConfigDir = Annotated[
+    Path | None,
+    typer.Option("--config-dir", exists=True, file_okay=False, help="A folder with configuration groups of your own."),
+]
+
+
+def train(
+    overrides: Overrides = None,
+    multirun: Multirun = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    config_dir: ConfigDir = None,
+) -> None:
+    """Train an agent with evolution strategies.
+
+    Groups: model backend agent task algorithm allocation sigma space budget, and experiment for a whole study.
+    """
+    with guarded():
+        quiet()
+        given = overrides or []
+        if multirun:
+            _run_many(given, config_dir, dry_run=dry_run, as_json=as_json)
+        elif dry_run:
+            _plan(given, config_dir, as_json=as_json)
+        else:
+            _run(given, config_dir, as_json=as_json)
+
+
+def _run(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> None:
+    from esagent.cli.bridge import compose
+
+    config = compose(overrides, config_dir)
+    from esagent.train import (
+        train as run_training,
+    )  # after the checks: it loads torch, and mistakes should be told fast
+
+    show_summary(run_training(config, json_mode=as_json), as_json=as_json)
+
+
+def _plan(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> None:
+    from esagent.cli.bridge import compose
+    from esagent.config.export import to_dict
+    from esagent.plan import describe, plan
+
+    config = compose(overrides, config_dir)
+    cost = plan(config)
+    if as_json:
+        print_json({"config": to_dict(config), "plan": cost.to_dict()})
+    else:
+        typer.echo(describe(config, cost), nl=False)
+
+
+def _run_many(overrides: list[str], config_dir: Path | None, *, dry_run: bool, as_json: bool) -> None:
+    from esagent.cli.bridge import multirun
+
+    options = [flag for flag, given in (("--dry-run", dry_run), ("--json", as_json)) if given]
+    jobs = multirun(overrides, config_dir, options)
+    if as_json:
+        print_json({"jobs": jobs})
+    failed = [job for job in jobs if job["exit_code"] != 0]
+    for job in failed:
+        tell(f"failed with exit code {job['exit_code']}: train {' '.join(job['overrides'])}")
+    if failed:
+        tell(f"{len(failed)} of {len(jobs)} jobs failed")
+        raise typer.Exit(1)

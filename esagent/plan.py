@@ -1,0 +1,248 @@
+"""What a configuration will cost, before anything is run or downloaded.
+
+Counts of members and episodes are exact. Tokens rest on typical lengths, seconds on a matrix product timed on this
+machine; both say so. Forward passes cost 2 P FLOPs per processed token, prompt and completion alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from esagent.config.check import searched_modules
+from esagent.config.export import to_dict
+from esagent.config.layers import parse_layers
+from esagent.config.schema import Config, DType, Select
+from esagent.models.catalog import Architecture
+from esagent.models.registry import architecture, place
+
+# Typical lengths of one module call of the shipped agents on toolbox, in tokens.
+PREFIX_TOKENS = 110  # few-shot part, equal over tasks
+PROMPT_TOKENS = 45  # the task's own part
+COMPLETION_TOKENS = 9
+TOOL_CALLS = 1.7  # tool calls per episode
+
+CPU_ROWS = 128  # rows decoded together when backend.max_batch_rows leaves it open
+GPU_ROWS = 512
+UTILISATION = 0.2  # share of a large matrix product's rate that generation reaches
+GPU_FLOPS = 1e14  # useful work a second on a GPU that is not there to be timed
+EPISODE_BYTES = 400  # one episode on disk, compressed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cost of a run. None: not known before the model is there.
+
+    directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
+    left after prefixes, requests and the trunk are shared, in tokens of a whole forward pass.
+    memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`.
+    """
+
+    blocks: tuple[str, ...]
+    searched_numbers: int | None
+    members: int
+    directions: float
+    training_episodes: int
+    evaluation_episodes: int
+    requests: int
+    tokens: int
+    computed_tokens: int
+    flops: float | None
+    memory_bytes: dict[str, int | None]
+    disk_bytes: dict[str, int | None]
+    seconds: float | None
+    flops_per_second: float
+    rate_source: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return dataclasses.asdict(self)
+
+
+def plan(config: Config) -> Plan:
+    """The cost of `config`, which must have passed `check`. Runs nothing, writes nothing, fetches nothing."""
+    sizes = architecture(config.model)
+    blocks = searched_modules(config)
+    count = max(1, len(blocks))
+    joint = config.allocation.name == "joint"
+    members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
+    training = config.budget.steps * members * config.budget.tasks_per_step
+    evaluation = _evaluation_episodes(config)
+
+    calls = _calls_per_episode(config)
+    length = PREFIX_TOKENS + PROMPT_TOKENS + COMPLETION_TOKENS
+    requests = round((training + evaluation) * calls)
+    computed = _computed_tokens(config, sizes, members, training, evaluation, calls, count, joint)
+    flops = 2.0 * sizes.parameters * computed if sizes else None
+    rate, source = _rate(config)
+    numbers = _searched_numbers(config, sizes, count) if blocks else None
+    return Plan(
+        blocks=blocks,
+        searched_numbers=numbers,
+        members=members,
+        directions=config.algorithm.directions / (1 if joint else count),
+        training_episodes=training,
+        evaluation_episodes=evaluation,
+        requests=requests,
+        tokens=requests * length,
+        computed_tokens=round(computed),
+        flops=flops,
+        memory_bytes=_memory(config, sizes, numbers, members, count),
+        disk_bytes=_disk(config, sizes, numbers, training + evaluation),
+        seconds=flops / rate if flops is not None else None,
+        flops_per_second=rate,
+        rate_source=source,
+    )
+
+
+def describe(config: Config, cost: Plan) -> str:
+    """The composed configuration (YAML), then the cost, for people."""
+    from omegaconf import OmegaConf
+
+    rows = [
+        ("blocks", f"{', '.join(cost.blocks) or 'those of your agent'} ({_count(cost.searched_numbers)} numbers)"),
+        ("members per step", f"{cost.members}"),
+        ("directions per block", f"{cost.directions:g} per step"),
+        ("episodes", f"{cost.training_episodes:,} training, {cost.evaluation_episodes:,} evaluation"),
+        ("requests", f"{cost.requests:,}"),
+        ("tokens", f"{_count(cost.tokens)} asked for, {_count(cost.computed_tokens)} computed after sharing"),
+        ("compute", f"{_count(cost.flops)}FLOP at 2 P per token"),
+        ("memory", _parts(cost.memory_bytes)),
+        ("disk", _parts(cost.disk_bytes)),
+        ("time", f"{_duration(cost.seconds)} at {_count(cost.flops_per_second)}FLOP/s ({cost.rate_source})"),
+    ]
+    head = OmegaConf.to_yaml(OmegaConf.create(to_dict(config)))
+    return head + "\nPlan (nothing was run)\n" + "".join(f"  {name:<22}{value}\n" for name, value in rows)
+
+
+def _evaluation_episodes(config: Config) -> int:
+    """The unperturbed agent at the start, every `evaluate_every` steps and at the end; held-out at both ends only."""
+    budget, task = config.budget, config.task
+    states = {0, budget.steps}
+    if budget.evaluate_every:
+        states |= set(range(0, budget.steps, budget.evaluate_every))
+    each = task.pool + (task.validation if budget.select is Select.validation else 0)
+    return len(states) * each + 2 * task.heldout
+
+
+def _calls_per_episode(config: Config) -> float:
+    turns = min(TOOL_CALLS, config.agent.max_turns)
+    return 2 + 2 * turns if config.agent.name == "modular" and not config.agent.target else 1 + turns
+
+
+def _computed_tokens(
+    config: Config,
+    sizes: Architecture | None,
+    members: int,
+    training: int,
+    evaluation: int,
+    calls: float,
+    blocks: int,
+    joint: bool,
+) -> float:
+    """Tokens of a whole forward pass that are left after sharing.
+
+    requests: a member that perturbs one of M modules shares the calls before that module, and about half of those
+    after it. prefixes: one per member and perturbed module in a step. trunk: layers below the lowest searched one are
+    computed once for a text; prefixes are the same text for all members, about half of the rest is.
+    """
+    backend = config.backend
+    own = 1.0
+    if backend.share_requests and not joint:
+        own = 1 / blocks + (1 - 1 / blocks) / 4
+    prefixes = training * calls * own
+    if backend.share_prefix:
+        prefixes = min(prefixes, float(config.budget.steps * members * (blocks if joint else 1)))
+    upper = 1.0
+    if backend.share_trunk and sizes:
+        upper = 1 - min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers
+    rest = (training * own + evaluation) * calls * (PROMPT_TOKENS + COMPLETION_TOKENS)
+    return prefixes * PREFIX_TOKENS * upper + rest * (1 + upper) / 2
+
+
+def _searched_numbers(config: Config, sizes: Architecture | None, blocks: int) -> int | None:
+    if sizes is None:
+        return None
+    keys = sizes.kv_heads * sizes.head_dim
+    widths = {"q_proj": sizes.heads * sizes.head_dim, "k_proj": keys, "v_proj": keys}
+    widths |= {"gate_proj": sizes.intermediate, "up_proj": sizes.intermediate}
+    layers = len(parse_layers(config.space.layers, sizes.layers))
+    per_layer = sum(
+        config.space.rank**2 if config.space.name == "core" else widths.get(site, sizes.hidden)
+        for site in config.space.sites
+    )
+    return blocks * layers * per_layer
+
+
+def _memory(
+    config: Config, sizes: Architecture | None, numbers: int | None, members: int, blocks: int
+) -> dict[str, int | None]:
+    if sizes is None:
+        return {"weights": None, "searched": None, "kv_cache": None, "logits": None}
+    width = 4 if config.model.dtype is DType.float32 else 2
+    rows = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
+    cached = rows * (PROMPT_TOKENS + COMPLETION_TOKENS) + (members + blocks) * PREFIX_TOKENS
+    return {
+        "weights": sizes.parameters * width,
+        "searched": None if numbers is None else numbers * 4 * (1 + members),
+        "kv_cache": cached * sizes.kv_numbers_per_token * width,
+        "logits": rows * sizes.vocab * 4,
+    }
+
+
+def _disk(config: Config, sizes: Architecture | None, numbers: int | None, episodes: int) -> dict[str, int | None]:
+    snapshots = config.budget.steps // config.budget.snapshot_every + 1
+    return {
+        "snapshots": None if numbers is None else snapshots * numbers * 4,
+        "episodes": episodes * EPISODE_BYTES,
+        "model_cache": sizes.parameters * 2 if sizes and place(config.model)[0] != "folder" else None,
+    }
+
+
+def _rate(config: Config) -> tuple[float, str]:
+    """Useful FLOP/s of this machine, from a matrix product in the model's number format."""
+    import torch
+
+    wanted = config.backend.device
+    device = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        return GPU_FLOPS, "assumed for a GPU: there is none here to time"
+    dtype = torch.float32 if config.model.dtype is DType.float32 else torch.bfloat16
+    left = torch.ones(2048, 1024, dtype=dtype, device=device)
+    right = torch.ones(1024, 1024, dtype=dtype, device=device)
+    best = float("inf")
+    for _ in range(10):  # the fastest: others may be using the machine too
+        start = time.perf_counter()
+        (left @ right)[0, 0].item()  # reading a value waits for the device
+        best = min(best, time.perf_counter() - start)
+    return UTILISATION * 2.0 * 2048 * 1024 * 1024 / best, f"{UTILISATION:.0%} of a matrix product timed here just now"
+
+
+def _count(value: float | None) -> str:
+    """1.2M and the like; "unknown number of " when it is not known."""
+    if value is None:
+        return "an unknown number of "
+    for limit, unit in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.1f} {unit}"
+    return f"{value:g} "
+
+
+def _parts(parts: dict[str, int | None]) -> str:
+    known = sum(value or 0 for value in parts.values())
+    each = ", ".join(f"{name} {_bytes(value)}" for name, value in parts.items())
+    return f"{_bytes(known)} ({each})"
+
+
+def _bytes(value: int | None) -> str:
+    return "unknown" if value is None else f"{_count(value)}B"
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
