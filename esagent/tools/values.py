@@ -73,7 +73,7 @@ def date(value: Any) -> datetime.date:
 
 
 def items(value: Any) -> tuple[Fraction, ...] | tuple[str, ...]:
-    """A sorted list from a sequence or from text; commas, spaces and brackets separate items. All numbers, or all words."""
+    """A sorted list from a sequence or a text; commas, spaces and brackets separate. All numbers, or all words."""
     given = value if isinstance(value, (list, tuple)) else [value]
     if len(given) > MAX_ITEMS:
         raise ToolError(f"a list has at most {MAX_ITEMS} items")
