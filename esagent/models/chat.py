@@ -87,5 +87,6 @@ def _shared(tokenizer: Any, messages: Sequence[Message], tools: Sequence[ToolSpe
     first, second = (_apply(tokenizer, [*system, Message("user", word)], tools) for word in ("alpha", "omega"))
     equal = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
     common = "".join(letter for letter, _ in equal)
-    ends = [common.rfind(token) + len(token) for token in tokenizer.all_special_tokens if token in common]
+    special = [token for token in tokenizer.added_tokens_decoder.values() if not (token.lstrip or token.rstrip)]
+    ends = [common.rfind(token.content) + len(token.content) for token in special if token.content in common]
     return common[: max(ends, default=0)]

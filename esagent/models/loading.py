@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,10 @@ def load(
     from transformers import AutoModelForCausalLM
 
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            resolved.folder, dtype=dtype, attn_implementation=attention, local_files_only=True
-        ).to(device)
+        with _no_progress_bars():
+            model = AutoModelForCausalLM.from_pretrained(
+                resolved.folder, dtype=dtype, attn_implementation=attention, local_files_only=True
+            ).to(device)
     except torch.OutOfMemoryError as error:
         raise EnvironmentFailure(f"model {resolved.name} does not fit into the memory of {device}") from error
     except (OSError, ValueError, KeyError) as error:
@@ -69,3 +72,17 @@ def load_tokenizer(folder: Path) -> Any:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Silence the library's bars: loading takes a second, and a run has a display of its own."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

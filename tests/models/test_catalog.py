@@ -1,0 +1,54 @@
+"""The catalogue against the architectures themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
+from transformers.models.qwen3_5.configuration_qwen3_5 import Qwen3_5TextConfig
+
+from esagent.models.catalog import CATALOG, architecture_of_folder
+from tests.helpers.tiny import KINDS, make_tiny, make_tiny_folder
+
+CONFIGS = {
+    "smollm2-135m": (LlamaConfig, {"tie_word_embeddings": True}),
+    "smollm2-1.7b": (LlamaConfig, {"tie_word_embeddings": True}),
+    "qwen2.5-1.5b": (Qwen2Config, {"tie_word_embeddings": True}),
+    "qwen2.5-3b": (Qwen2Config, {"tie_word_embeddings": True}),
+    "qwen3.5-4b": (Qwen3_5TextConfig, {"tie_word_embeddings": True}),
+    "qwen3.5-27b": (Qwen3_5TextConfig, {"tie_word_embeddings": False, "linear_num_value_heads": 48}),
+}
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_parameter_counts_are_those_of_the_model_class(name: str) -> None:
+    sizes = CATALOG[name].architecture
+    kind, extra = CONFIGS[name]
+    head_dim = {"head_dim": sizes.head_dim} if kind is not Qwen2Config else {}
+    config = kind(
+        vocab_size=sizes.vocab,
+        hidden_size=sizes.hidden,
+        intermediate_size=sizes.intermediate,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        num_key_value_heads=sizes.kv_heads,
+        **head_dim,
+        **extra,
+    )
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    assert model.num_parameters() == sizes.parameters
+    kinds = getattr(config, "layer_types", None) or ["full_attention"] * sizes.layers
+    assert sum(kind == "full_attention" for kind in kinds) == sizes.attention_layers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_tells_its_own_sizes(kind: str, tmp_path: Path) -> None:
+    model, _ = make_tiny(kind, layers=3)
+    sizes = architecture_of_folder(make_tiny_folder(tmp_path / kind, kind, layers=3))
+    assert sizes.parameters == model.num_parameters()
+    assert (sizes.layers, sizes.hidden, sizes.heads, sizes.kv_heads, sizes.attention_layers) == (3, 64, 4, 2, 3)
+    assert sizes.head_dim == (24 if kind == "qwen3" else 16)
+    assert sizes.kv_numbers_per_token == 2 * 3 * 2 * sizes.head_dim
