@@ -37,8 +37,8 @@ class Screened:
 def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, multirun: bool) -> Screened:
     """Check each override by itself. `options(group)` lists what a group can be set to.
 
-    Two forms are translated: `model=<hub id or folder>` to the group option `custom` with its source, and keys inside
-    free-form mappings (`task.options.size=3`) to the `++` that Hydra wants for them.
+    Two forms are translated: `model=<hub id or folder>` to the group option `custom` with its source, and free-form
+    mappings and their keys (`task.options.size=3`) to the `++` that Hydra wants for keys the schema does not list.
     """
     result = Screened()
     foreign = any(raw.startswith("hydra.searchpath") for raw in overrides)

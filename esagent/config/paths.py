@@ -16,9 +16,9 @@ def schema_paths() -> dict[str, Any]:
 
 
 def free_prefix(path: str) -> str:
-    """The free-form mapping that `path` lies in ("task.options" for task.options.size), or "" if in none."""
+    """The free-form mapping that `path` is or lies in ("task.options" for task.options.size), or "" if in none."""
     for known, kind in schema_paths().items():
-        if get_origin(kind) is dict and path.startswith(known + "."):
+        if get_origin(kind) is dict and (path == known or path.startswith(known + ".")):
             return known
     return ""
 

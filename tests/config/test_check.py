@@ -1,0 +1,133 @@
+"""Bad input: every problem is told at once, one line each, naming the place and a valid choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from esagent.config.compose import compose
+from esagent.errors import ConfigError
+
+# overrides (split at blanks), and for every expected problem the parts its line must hold, in any order of problems
+BAD: list[tuple[str, list[tuple[str, ...]]]] = [
+    ("budget=quik", [("budget=quik", "did you mean quick?")]),
+    ("model=smollm2-135", [("model=smollm2-135", "smollm2-135m", "hub id")]),
+    ("model=null", [("model=null", "smollm2-135m")]),
+    ("experiment=quickstrat", [("experiment", "quickstart")]),
+    ("modle=smollm2-135m", [("modle", "did you mean model?")]),
+    ("budget.stesp=4", [("budget.stesp", "did you mean budget.steps?")]),
+    ("steps=4", [("steps", "did you mean budget.steps?")]),
+    ("space.layers.first=3", [("space.layers.first", "no such key")]),
+    ("budget.steps=abc", [("budget.steps=abc", "Integer")]),
+    ("budget.steps=2.5", [("budget.steps=2.5", "Integer")]),
+    ("budget.steps=", [("budget.steps=", "Integer")]),
+    ("backend.share_trunk=maybe", [("backend.share_trunk=maybe", "bool")]),
+    ("space.modules=caller", [("space.modules=caller",)]),
+    ("algorithm.shaping=zscor", [("algorithm.shaping=zscor", "none, zscore, ranks")]),
+    ("sigma.schedule=cosin", [("sigma.schedule=cosin", "constant, linear, cosine, exponential")]),
+    ("budget.steps=-3", [("budget.steps=-3", "from 1 to 1000000")]),
+    ("algorithm.directions=0", [("algorithm.directions=0", "from 1")]),
+    ("sigma.start=0", [("sigma.start=0.0", "above 0")]),
+    ("sigma.start=nan", [("sigma.start=nan", "above 0")]),
+    ("sigma.modules={caller:-1}", [("sigma.modules.caller=-1.0", "above 0")]),
+    ("seed=-1", [("seed=-1", "from 0")]),
+    ("+x=1", [("+x=1", "hydra.* only")]),
+    ("++budget.steps=3", [("++budget.steps=3", "write budget.steps=")]),
+    ("~model", [("~model", "hydra.* only")]),
+    ("budget@here=quick", [("budget@here=quick", "packages")]),
+    ("budget.steps", [("budget.steps", "key=value")]),
+    ("budget.steps=[", [("budget.steps=[", "key=value")]),
+    ("seed=1,2", [("seed=1,2", "need -m")]),
+    ("budget.steps=${nowhere}", [("budget.steps", "nowhere")]),
+    ("hydra/launcher=nope", [("hydra/launcher=nope", "basic")]),
+    ("hydra.nope=1", [("hydra.nope",)]),
+    ("task=jsonl", [("task.path=null", "task.path=questions.jsonl")]),
+    ("task=jsonl task.path=absent.jsonl", [("task.path=absent.jsonl", "no such file")]),
+    ("task.path=rows.jsonl", [("task.path=rows.jsonl", "task=jsonl")]),
+    ("task.target=my_module", [("task.target=my_module", "my_module:MyFamily")]),
+    ("task.options={a:1}", [("task.options", "task.target")]),
+    ("task.level=esay", [("task.level=esay", "did you mean easy?")]),
+    ("space.layers=nonsense", [("space.layers='nonsense'", "last:N")]),
+    ("space.layers=28-31", [("space.layers='28-31'", "0-29")]),
+    ("space.layers=9-3", [("space.layers='9-3'", "3-9")]),
+    ("space.sites=[]", [("space.sites=[]", "down_proj")]),
+    ("space.modules=[plannr]", [("space.modules=plannr", "did you mean planner?")]),
+    ("agent=react space.modules=[caller]", [("space.modules=caller", "policy")]),
+    ("agent=react agent.constrained=true", [("agent.constrained", "agent=modular")]),
+    ("sigma.modules={calller:2}", [("sigma.modules.calller", "did you mean caller?")]),
+    ("allocation.name=uniforme", [("allocation.name=uniforme", "did you mean uniform?")]),
+    ("algorithm.directions=1 budget.steps=3", [("algorithm.directions=1", "4 modules", "allocation=joint")]),
+    ("algorithm.rule=momentum", [("algorithm.momentum=0.0", "above 0")]),
+    ("algorithm.momentum=0.9", [("algorithm.momentum=0.9", "algorithm.rule=momentum")]),
+    ("sigma=exponential sigma.end=0", [("sigma.end=0.0", "above 0")]),
+    ("algorithm.step.warmup=16", [("algorithm.step.warmup=16", "0 to 15")]),
+    ("budget.tasks_per_step=65", [("budget.tasks_per_step=65", "1 to 64")]),
+    ("task.validation=0", [("budget.select=validation", "budget.select=last")]),
+    ("model=./absent", [("model.source=./absent", "config.json")]),
+    ("model.revision=main", [("model.revision=main", "hub")]),
+    ("backend.device=gpu", [("backend.device=gpu", "cuda")]),
+    ("name=a/b", [("name='a/b'", "letters")]),
+    (
+        "+x=1 modle=a budget.steps=no algorithm.directions=-2 task=jsonl space.rank=0",
+        [
+            ("+x=1", "hydra.* only"),
+            ("modle", "model"),
+            ("budget.steps=no", "Integer"),
+            ("algorithm.directions=-2", "from 1"),
+            ("task.path=null", "jsonl"),
+            ("space.rank=0", "from 1"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("overrides", "expected"), BAD, ids=[case[0] for case in BAD])
+def test_bad_input(
+    overrides: str, expected: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        compose(overrides.split(" "))
+    problems = caught.value.problems
+    assert len(problems) == len(expected), problems
+    assert all("\n" not in problem for problem in problems)
+    for parts in expected:
+        assert any(all(part in problem for part in parts) for problem in problems), (parts, problems)
+    assert list(tmp_path.iterdir()) == []
+
+
+GOOD: list[tuple[list[str], str, object]] = [
+    (["model=Qwen/Qwen2.5-0.5B-Instruct"], "model.source", "Qwen/Qwen2.5-0.5B-Instruct"),
+    (["model=Qwen/Qwen2.5-0.5B-Instruct"], "model.name", "Qwen2.5-0.5B-Instruct"),
+    (["model.name=mine", "model=Qwen/Qwen2.5-0.5B-Instruct"], "model.name", "mine"),
+    (["task.target=a:B", "task.options.deep.size=3"], "task.options", {"deep": {"size": 3}}),
+    (["sigma.modules.caller=0.5"], "sigma.modules", {"caller": 0.5}),
+    (["space.layers='24,27'"], "space.layers", "24,27"),
+    (["space.layers=24"], "space.layers", "24"),
+    (["algorithm.step={start: 2}"], "algorithm.step.start", 2.0),
+    (["task.pool=${task.heldout}"], "task.pool", 128),
+    (["+hydra.job.env_set.A=1", "hydra.verbose=true"], "seed", 0),
+    (["experiment=quickstart", "budget=default"], "name", "quickstart"),
+    (["seed=1", "seed=2"], "seed", 2),
+]
+
+
+@pytest.mark.parametrize(("overrides", "path", "value"), GOOD, ids=[" ".join(case[0]) for case in GOOD])
+def test_good_input(overrides: list[str], path: str, value: object) -> None:
+    found: object = compose(overrides)
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert found == value
+
+
+@pytest.mark.parametrize("name", ["plain", "with blank", "it's", "back\\slash", "end\\", "q\\'", "d${x}", "ü,=[]{}"])
+def test_any_folder_can_be_a_model(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from esagent.config.overrides import _quoted
+
+    monkeypatch.chdir(tmp_path)
+    assert compose(["model=custom", f"model.source={_quoted('a/b')}"]).model.source == "a/b"
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    parsed = OverridesParser.create().parse_override(f"model.source={_quoted(name)}")
+    assert parsed.value() == name

@@ -1,0 +1,64 @@
+"""Every shipped configuration composes, and the commands in its header are right."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from esagent.config import names
+from esagent.config.compose import compose
+from esagent.config.export import to_dict
+
+CONF = Path(__file__).parents[2] / "conf"
+FILES = sorted(CONF.rglob("*.yaml"))
+IDS = [str(path.relative_to(CONF)) for path in FILES]
+
+
+def header(path: Path) -> str:
+    return "".join(line for line in path.read_text().splitlines(keepends=True) if line.startswith("#"))
+
+
+def commands(path: Path) -> list[list[str]]:
+    """Overrides of every command in the header, options left out."""
+    lines = re.findall(r"^# (?:Run|Override|Plan): +(esagent train.*)$", header(path), flags=re.M)
+    return [[word for word in shlex.split(line)[2:] if not word.startswith("-")] for line in lines]
+
+
+def test_all_groups_are_found() -> None:
+    folders = {path.relative_to(CONF).parts[0] for path in FILES if path.parent != CONF}
+    assert folders == set(names.GROUPS)
+    assert len(FILES) >= 24
+
+
+@pytest.mark.parametrize("path", FILES, ids=IDS)
+def test_composes_and_its_header_commands_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "questions.jsonl").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert "# Needs:" in header(path)
+    found = commands(path)
+    assert len(found) >= 2, "a header shows the command to run and an override"
+    configs = [compose(overrides) for overrides in found]
+    assert to_dict(configs[0]) != to_dict(configs[1]), "the override example changes nothing"
+    if path.parent != CONF:
+        group = path.relative_to(CONF).parts[0]
+        chosen = {f"{group}={path.stem}", "model=Qwen/Qwen2.5-0.5B-Instruct"}
+        assert all(chosen & set(overrides) for overrides in found), f"the commands do not use {group}={path.stem}"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.parent.name in {"agent", "task", "algorithm", "allocation", "space"}]
+)
+def test_a_file_is_named_after_what_it_builds(path: Path) -> None:
+    assert f"\nname: {path.stem}\n" in path.read_text()
+
+
+def test_a_users_folder_adds_options_and_wins_over_shipped_ones(tmp_path: Path) -> None:
+    (tmp_path / "budget").mkdir()
+    (tmp_path / "budget" / "mine.yaml").write_text("steps: 7\ntasks_per_step: 2\n")
+    (tmp_path / "budget" / "quick.yaml").write_text("steps: 9\n")
+    assert compose(["budget=mine"], tmp_path).budget.steps == 7
+    assert compose(["budget=quick"], tmp_path).budget.steps == 9
+    assert compose(["budget=quick"]).budget.steps != 9

@@ -1,0 +1,31 @@
+"""Whatever is typed, composing gives a configuration or a ConfigError with one-line problems; nothing else, ever."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from esagent.config.compose import compose
+from esagent.config.names import GROUPS
+from esagent.config.paths import schema_paths
+from esagent.config.schema import Config
+from esagent.errors import ConfigError
+
+_words = st.sampled_from(
+    ["null", "true", "1e9", "-1", "0", "nan", "inf", "[]", "{}", "a", "[1,2]", "{a: 1}", "${x}", "''"]
+)
+_values = _words | st.integers().map(str) | st.floats().map(str) | st.text(max_size=12)
+_keys = st.sampled_from([*GROUPS, *schema_paths(), "hydra.run.dir", "hydra/launcher", "hydra"]) | st.text(max_size=8)
+_signs = st.sampled_from(["", "", "", "", "", "+", "++", "~"])
+_forms = st.tuples(_signs, _keys, st.sampled_from(["=", "=", "=", ""]), _values).map("".join)
+_overrides = st.lists(_forms | st.text(max_size=20), max_size=4)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_overrides)
+def test_never_anything_but_a_config_or_its_problems(overrides: list[str]) -> None:
+    try:
+        assert isinstance(compose(overrides), Config)
+    except ConfigError as error:
+        assert error.problems
+        assert all(problem and len(problem.splitlines()) == 1 for problem in error.problems)

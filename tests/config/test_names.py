@@ -1,0 +1,18 @@
+"""The light lists of names agree with the registries that build what they name."""
+
+from __future__ import annotations
+
+from esagent.agents.registry import AGENTS
+from esagent.algorithms.registry import ALGORITHMS
+from esagent.allocation.registry import SCHEMES
+from esagent.config import names
+
+
+def test_names_are_those_of_the_registries() -> None:
+    assert set(names.AGENTS) == set(AGENTS)
+    assert set(names.ALGORITHMS) == set(ALGORITHMS)
+    assert set(names.ALLOCATIONS) == set(SCHEMES)
+
+
+def test_modules_are_those_of_the_agents() -> None:
+    assert {name: make().modules for name, make in AGENTS.items()} == names.MODULES
