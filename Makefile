@@ -59,7 +59,7 @@ $(BIN)/python:
 	  if "$$candidate" -c '$(SUPPORTED)' 2> /dev/null; then found=$$candidate; break; fi; \
 	done; \
 	if [ -z "$${found:-}" ]; then \
-	  echo "esagent needs Python 3.11, 3.12 or 3.13; $${python:-python3} is $$($${python:-python3} --version 2>&1);" \
+	  echo "esagent needs Python 3.11, 3.12 or 3.13; $${python:-python3} is $$($${python:-python3} --version 2>&1 | head -n 1);" \
 	    "name another with: make setup PYTHON=/path/to/python" >&2; \
 	  exit 3; \
 	fi; \

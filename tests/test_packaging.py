@@ -1,0 +1,50 @@
+"""The wheel: it holds everything, and works in an empty folder away from the source tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of the source tree and unpacked as an installer would."""
+    source, wheels, target = (tmp_path_factory.mktemp(name) for name in ("source", "wheels", "target"))
+    for folder in ("esagent", "conf"):
+        shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, source)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(wheels)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True)
+    (wheel,) = wheels.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def test_the_wheel_holds_every_file_of_the_source_tree(unpacked: Path) -> None:
+    code = {path.relative_to(ROOT) for path in (ROOT / "esagent").rglob("*") if path.is_file()}
+    conf = {Path("esagent", path.relative_to(ROOT)) for path in (ROOT / "conf").rglob("*") if path.is_file()}
+    wanted = {path for path in code | conf if "__pycache__" not in path.parts}
+    packed = {path.relative_to(unpacked) for path in (unpacked / "esagent").rglob("*") if path.is_file()}
+    assert sorted(map(str, wanted - packed)) == []
+
+
+def test_the_installed_command_finds_its_configs_in_an_empty_folder(unpacked: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+    where = [sys.executable, "-c", "import esagent; print(esagent.__file__)"]
+    found = subprocess.run(where, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True).stdout
+    assert Path(found.strip()).is_relative_to(unpacked)
+    plan = [sys.executable, "-m", "esagent", "train", "--dry-run", "experiment=quickstart", "seed=7"]
+    result = subprocess.run(plan, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "seed: 7" in result.stdout
+    assert list(tmp_path.iterdir()) == []
