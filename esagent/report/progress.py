@@ -27,13 +27,20 @@ class Progress:
         self._total = total_steps
         self._modules = tuple(modules)
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
-        self._live: Live | None = None
-        if self._console.is_terminal and not self._console.is_dumb_terminal and not json_mode:
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._render)
         self._start = time.monotonic()
         self._doing = "starting"
         self._done = 0
         self._numbers: list[tuple[str, str]] = []
+        self._live: Live | None = None
+        if self._console.is_terminal and not self._console.is_dumb_terminal and not json_mode:
+            # Log lines on stderr go above the display; stdout may be a pipe and is left alone.
+            self._live = Live(
+                console=self._console,
+                refresh_per_second=4,
+                transient=True,
+                redirect_stdout=False,
+                get_renderable=self._render,
+            )
 
     def __enter__(self) -> Self:
         self._start = time.monotonic()

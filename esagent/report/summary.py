@@ -20,7 +20,7 @@ def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> N
     """Print `summary` (the content of summary.json); parts that are missing are left out.
 
     Rows per split: tasks, base, trained, gain and its 95% interval over tasks. `signals` of a split, when present, maps
-    a module to its {"base", "trained"} share of verifiably right work.
+    a module to its {"base", "trained"} share of verifiably right work; `overrides` are the settings the user typed.
     """
     console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
     console.print(_rewards(summary))
@@ -29,7 +29,7 @@ def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> N
         console.print(signals)
     console.print(_facts(summary))
     if summary.get("run"):
-        console.print(_next(str(summary["run"])))
+        console.print(_next(summary))
 
 
 def _rewards(summary: Mapping[str, Any]) -> Table:
@@ -83,13 +83,14 @@ def _facts(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def _next(run: str) -> Text:
-    path = shlex.quote(run)
-    lines = [
-        "",
-        "Next:",
-        f"  esagent show {path}      # curve, episodes, what changed",
-        f"  esagent eval {path}      # the trained agent on other tasks",
-        f"  esagent export {path}    # the trained parameters as files",
-    ]
-    return Text("\n".join(lines))
+def _next(summary: Mapping[str, Any]) -> Text:
+    """Commands to type next: look at the curve, and see whether the gain holds for other seeds."""
+    seed = int(summary.get("seed", 0))
+    settings = [text for text in summary.get("overrides") or () if not text.startswith("seed=")]
+    again = shlex.join(["esagent", "train", *settings, f"seed={seed + 1}"])
+    many = shlex.join(["esagent", "train", "--multirun", *settings, f"seed={seed + 1},{seed + 2},{seed + 3}"])
+    return Text(
+        f"\nLearning curve: {summary['run']}/curve.svg\nNext:\n"
+        f"  {again}    # does it hold for another seed?\n"
+        f"  {many}    # for three of them?"
+    )

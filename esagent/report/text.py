@@ -35,8 +35,8 @@ def amount(value: float | None, unit: str = "") -> str:
 
 
 def per_module(values: dict[str, float]) -> str:
-    """`planner 1 caller 0.5`, or the one number that all share."""
+    """`planner 1 caller 0.5`, or `1 each` where all are equal."""
     distinct = set(values.values())
     if len(distinct) == 1 and len(values) > 1:
-        return f"{distinct.pop():.4g}"
+        return f"{distinct.pop():.4g} each"
     return " ".join(f"{name} {value:.4g}" for name, value in values.items()) or "-"

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from safetensors import SafetensorError
+
+from esagent.errors import EnvironmentFailure
 from esagent.runs.atomic import replacing, reporting, write_json
 
 _log = logging.getLogger(__name__)
@@ -55,7 +58,10 @@ def write_snapshot(folder: Path, step: int, backend: Saveable) -> Snapshot:
     """
     target = folder / f"step-{step:06d}.safetensors"
     with replacing(target) as temporary:
-        backend.save(temporary)
+        try:
+            backend.save(temporary)
+        except SafetensorError as error:  # how safetensors reports a disk that is full
+            raise EnvironmentFailure(f"cannot write {target}: {error}") from error
         with temporary.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         size = temporary.stat().st_size
@@ -94,12 +100,15 @@ def newest_verified(folder: Path, at_most: int | None = None) -> Snapshot | None
 def prune(folder: Path, last: int, keep: Collection[int] = (0,)) -> None:
     """Delete all snapshots but the newest `last` and those of the states in `keep` (the start, the best).
 
-    The note goes first: what a kill leaves in between counts as unfinished, not as damaged.
+    The note goes first: what a kill leaves in between counts as unfinished, not as damaged. Unfinished ones go too, so
+    call it only while holding the run's lock.
     """
     snapshots = list_snapshots(folder)
     spared = {s.step for s in snapshots[max(0, len(snapshots) - last) :]} | set(keep)
-    for snapshot in snapshots:
-        if snapshot.step not in spared:
-            with reporting("delete", snapshot.path):
+    with reporting("delete snapshots in", folder):
+        for snapshot in snapshots:
+            if snapshot.step not in spared:
                 snapshot.path.with_suffix(".json").unlink(missing_ok=True)
-                snapshot.path.unlink(missing_ok=True)
+        for path in folder.glob("step-*.safetensors"):
+            if not path.with_suffix(".json").exists():
+                path.unlink(missing_ok=True)
