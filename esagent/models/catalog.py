@@ -65,6 +65,15 @@ CATALOG: dict[str, Entry] = {
 }
 
 
+def lookup(*names: str) -> Entry | None:
+    """The entry of the first of `names` that is a known name or hub id."""
+    by_hub_id = {entry.hub_id: entry for entry in CATALOG.values()}
+    for name in names:
+        if entry := CATALOG.get(name) or by_hub_id.get(name):
+            return entry
+    return None
+
+
 def architecture_of_folder(folder: Path) -> Architecture:
     """Sizes of a local model, from its config.json and the headers of its safetensors files (no weight is read).
 

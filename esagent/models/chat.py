@@ -11,7 +11,7 @@ from typing import Any
 from esagent.config.schema import ModelConfig, PromptStyle
 from esagent.core.episode import Message, Request, ToolSpec
 from esagent.errors import ConfigError
-from esagent.models.catalog import CATALOG
+from esagent.models.catalog import lookup
 
 
 def style(config: ModelConfig, tokenizer: Any) -> PromptStyle:
@@ -24,7 +24,7 @@ def style(config: ModelConfig, tokenizer: Any) -> PromptStyle:
         raise ConfigError(f"model.prompt_style=chat: {config.name} has no chat template; use raw")
     if config.prompt_style is not PromptStyle.auto:
         return config.prompt_style
-    known = CATALOG.get(config.name)
+    known = lookup(config.source, config.name)
     return PromptStyle.chat if template and not (known and known.raw) else PromptStyle.raw
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from esagent.config.schema import ModelConfig
 from esagent.errors import ConfigError, EnvironmentFailure
-from esagent.models.catalog import CATALOG, Architecture, architecture_of_folder
+from esagent.models.catalog import CATALOG, Architecture, architecture_of_folder, lookup
 from esagent.models.embedded import embedded_folder
 from esagent.models.hub import cached, download
 from esagent.models.weights import missing, weights_sha256
@@ -77,13 +77,7 @@ def resolve(config: ModelConfig) -> ResolvedModel:
 def architecture(config: ModelConfig) -> Architecture | None:
     """The model's sizes without fetching anything; None for a hub model that is neither known nor on this machine."""
     kind, where = place(config)
-    if kind == "embedded":
-        return CATALOG[where].architecture
-    if kind == "hub":
-        known = [entry.architecture for entry in CATALOG.values() if entry.hub_id == where]
-        if known:
-            return known[0]
-        folder = cached(where, config.revision)
-    else:
-        folder = Path(where).expanduser()
+    if kind != "folder" and (known := lookup(where)):
+        return known.architecture
+    folder = cached(where, config.revision) if kind == "hub" else Path(where).expanduser()
     return architecture_of_folder(folder) if folder and not missing(folder) else None

@@ -90,6 +90,8 @@ def test_style() -> None:
     with_template, without = make_tokenizer(chat_template=CHATML), make_tokenizer()
     assert style(ModelConfig(name="smollm2-135m"), with_template) is PromptStyle.raw
     assert style(ModelConfig(name="smollm2-135m", prompt_style=PromptStyle.chat), with_template) is PromptStyle.chat
+    same = ModelConfig(name="mine", source="HuggingFaceTB/SmolLM2-135M-Instruct")
+    assert style(same, with_template) is PromptStyle.raw
     assert style(ModelConfig(name="qwen2.5-3b"), with_template) is PromptStyle.chat
     assert style(ModelConfig(name="org/base"), without) is PromptStyle.raw
     assert style(ModelConfig(name="org/base", prompt_style=PromptStyle.raw), with_template) is PromptStyle.raw
