@@ -1,0 +1,46 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SUMMARY: dict[str, Any] = {
+    "run": "runs/my study/20261130-124500-s0",
+    "seconds": 245.3,
+    "pool": {
+        "base": 0.31,
+        "trained": 0.55,
+        "gain": 0.24,
+        "gain_interval": [0.17, 0.31],
+        "n": 64,
+        "signals": {"planner": {"base": 0.4, "trained": 0.65}},
+    },
+    "heldout": {"base": 0.25, "trained": 0.2, "gain": -0.05, "gain_interval": [-0.11, 0.01], "n": 128},
+    "selected_step": 12,
+    "steps": 16,
+    "tokens": {"prompt": 1_234_567, "completion": 9_876},
+    "tokens_per_second": 843.2,
+    "peak_memory_bytes": 2**31,
+    "decoding": "free text",
+    "model": "smollm2-135m",
+    "seed": 0,
+}
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """A run directory with the files reports read; rewards differ from task to task."""
+    rng = np.random.default_rng(0)
+    base = rng.random(32)
+    rows: list[dict[str, Any]] = []
+    for split, steps in (("pool", (0, 2, 4)), ("validation", (0, 4)), ("heldout", (0, 4))):
+        for step in steps:
+            rewards = np.clip(base + 0.1 * step, 0, 1)
+            tasks = [f"{split}-{i}" for i in range(32)]
+            row = {"kind": "evaluation", "step": step, "split": split, "mean": rewards.mean()}
+            rows.append(row | {"rewards": rewards.tolist(), "tasks": tasks})
+    rows += [{"kind": "step", "step": step, "reward_mean": 0.3 + step / 10, "reward_std": 0.05} for step in range(4)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY))
+    return tmp_path
