@@ -85,8 +85,10 @@ def _task(config: Config) -> Iterator[str]:
             yield f"task.target={task.target}: must read my_module:MyFamily"
         return
     yield from _one_of("task.name", task.name, names.TASKS)
-    if task.options:
-        yield f"task.options={task.options}: only a family of your own takes options; set task.target"
+    known = names.TASK_OPTIONS.get(task.name, ())
+    for option in sorted(set(task.options) - set(known)):
+        takes = ", ".join(known)
+        yield f"task.options.{option}: task={task.name} takes {takes} alone; set task.target for a family of your own"
     if task.name == "toolbox":
         yield from _one_of("task.level", task.level, names.LEVELS)
     if task.name == "jsonl" and not task.path:

@@ -14,6 +14,9 @@ SPACES = ("bias", "core")
 INITS = ("svd", "orthonormal")
 LEVELS = ("easy", "medium", "hard")
 
+TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools")}
+"""`task.options` of the families that ship."""
+
 MODULES = {"modular": ("planner", "selector", "caller", "synthesizer"), "react": ("policy",)}
 """Modules of the agents that ship, in the order in which an episode reaches them."""
 

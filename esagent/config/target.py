@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from esagent.errors import ConfigError
 
 
-def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
-    """Import `module:Name` and call it with `options` as keyword arguments.
+def import_target(option: str, target: str) -> Callable[..., Any]:
+    """The class or function named `module:Name`.
 
     The current folder is importable, as it is for `python -m`. `option` names the setting in messages, for example
-    "agent.target". Raises ConfigError, one line, when the module, the name or the call fails.
+    "agent.target". Raises ConfigError, one line, when the module or the name fails.
     """
     module_name, colon, name = target.partition(":")
     if not (colon and module_name and name.isidentifier()):
@@ -27,10 +27,19 @@ def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
         module = importlib.import_module(module_name)
     except Exception as error:
         raise ConfigError(f"{option}: cannot import {module_name!r}: {_line(error)}") from error
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        found = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "no classes"
-        raise ConfigError(f"{option}: {module_name} has no class {name!r}; it has {found}")
+    found = getattr(module, name, None)
+    if not callable(found):
+        classes = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "no classes"
+        raise ConfigError(f"{option}: {module_name} has no class {name!r}; it has {classes}")
+    return found
+
+
+def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
+    """Import `module:Name` and call it with `options` as keyword arguments.
+
+    Raises ConfigError like `import_target`, and also, one line, when the call fails.
+    """
+    factory = import_target(option, target)
     try:
         return factory(**options)
     except ConfigError:
