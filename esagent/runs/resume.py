@@ -38,16 +38,18 @@ def recover(run: RunDirectory, backend: Replayable) -> tuple[int, list[dict[str,
     """
     with Journal(run.journal) as journal:
         records = journal.records
-    replay(run.snapshots, records, backend, upto=len(records))
+    if records:
+        replay(run.snapshots, records, backend, upto=len(records))
     rewind(run.metrics, len(records))
     return len(records), records
 
 
 def replay(folder: Path, records: Sequence[dict[str, Any]], backend: Replayable, upto: int) -> None:
-    """Bring `backend` (in its initial state) to the state after the first `upto` records, as fast as snapshots allow.
+    """Bring `backend` to the state after the first `upto` records, as fast as snapshots allow.
 
-    A snapshot of a later state, a damaged one, and one that is not of this journal are passed over. Raises RunError
-    naming the step where digests part.
+    The backend may be in any state where a sound snapshot of `upto` or earlier exists, else it must be in its initial
+    one. A snapshot of a later state, a damaged one, and one that is not of this journal are passed over. Raises RunError
+    naming the step where digests part, or when state 0 is asked for and no snapshot of it can vouch for it.
     """
     start = 0
     snapshot = _usable(folder, records, upto)
@@ -55,6 +57,8 @@ def replay(folder: Path, records: Sequence[dict[str, Any]], backend: Replayable,
         backend.load(snapshot.path)
         _compare(backend.digest(), snapshot.digest, f"loading {snapshot.path.name}")
         start = snapshot.step
+    elif upto == 0:
+        raise RunError(f"{folder} holds no sound snapshot of the start, and no record's digest can stand in for it")
     for record in records[start:upto]:
         applied = backend.apply(decode_update(record["update"]))
         _compare(applied.digest, record["digest"], f"replaying step {record['step']}")

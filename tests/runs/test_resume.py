@@ -109,6 +109,17 @@ def test_any_earlier_state_can_be_reached(run: RunDirectory) -> None:
         assert backend.digest() == records[upto - 1]["digest"]
 
 
+def test_going_back_to_the_start_needs_its_snapshot(run: RunDirectory) -> None:
+    backend = VectorBackend()
+    start = write_snapshot(run.snapshots, 0, backend)
+    backend.apply(update_of(0))
+    replay(run.snapshots, [], backend, 0)
+    assert backend.digest() == VectorBackend().digest()
+    start.path.write_bytes(b"damaged")
+    with pytest.raises(RunError, match="no sound snapshot of the start"):
+        replay(run.snapshots, [], backend, 0)
+
+
 def test_a_torn_line_costs_one_step_and_its_metrics(run: RunDirectory, undisturbed: str) -> None:
     work(run)
     run.journal.write_bytes(run.journal.read_bytes()[:-20])
