@@ -48,8 +48,8 @@ def replay(folder: Path, records: Sequence[dict[str, Any]], backend: Replayable,
     """Bring `backend` to the state after the first `upto` records, as fast as snapshots allow.
 
     The backend may be in any state where a sound snapshot of `upto` or earlier exists, else it must be in its initial
-    one. A snapshot of a later state, a damaged one, and one that is not of this journal are passed over. Raises RunError
-    naming the step where digests part, or when state 0 is asked for and no snapshot of it can vouch for it.
+    one. A snapshot of a later state, a damaged one, and one that is not of this journal are passed over. Raises
+    RunError naming the step where digests part, or when state 0 is asked for and no snapshot of it can vouch for it.
     """
     start = 0
     snapshot = _usable(folder, records, upto)
