@@ -39,7 +39,7 @@ RANGES = {
     "agent.max_turns": Range(1, 64),
     "task.pool": COUNT,
     "task.validation": NATURAL,
-    "task.heldout": COUNT,
+    "task.heldout": NATURAL,
     "algorithm.directions": Range(1, 100_000),
     "algorithm.momentum": Range(0, 0.9999),
     "algorithm.step.start": SCALE,

@@ -1,0 +1,69 @@
+"""Exceptions become one line on standard error and an exit code, in one place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from esagent.cli.errors import guarded
+from esagent.errors import ConfigError, EnvironmentFailure, EsagentError, Interrupted, Preempted, RunError
+
+CASES = [
+    (ConfigError("a: wrong", "b: worse"), 2, ["esagent: a: wrong", "esagent: b: worse"]),
+    (EnvironmentFailure("no model\nhere"), 3, ["esagent: no model here"]),
+    (RunError("broke"), 1, ["esagent: broke"]),
+    (Preempted("later"), 75, ["esagent: later"]),
+    (Interrupted("saved"), 130, ["esagent: saved"]),
+    (KeyboardInterrupt(), 130, ["esagent: interrupted"]),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "lines"), CASES, ids=[type(case[0]).__name__ for case in CASES])
+def test_each_error_has_its_line_and_code(
+    error: BaseException, code: int, lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as caught, guarded():
+        raise error
+    captured = capsys.readouterr()
+    assert caught.value.exit_code == code
+    assert captured.err.splitlines() == lines
+    assert captured.out == ""
+
+
+def test_every_typed_error_has_a_case() -> None:
+    assert set(EsagentError.__subclasses__()) <= {type(error) for error, _, _ in CASES}
+
+
+def test_a_bug_keeps_its_traceback_in_the_run_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = ZeroDivisionError("by zero\nsecond line")
+    error.run_dir = tmp_path  # type: ignore[attr-defined]
+    with pytest.raises(typer.Exit) as caught, guarded():
+        raise error
+    assert caught.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert told == f"esagent: unexpected ZeroDivisionError: by zero; traceback in {tmp_path / 'traceback.txt'}\n"
+    assert "raise error" in (tmp_path / "traceback.txt").read_text()
+
+
+def test_a_bug_without_a_run_shows_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as caught, guarded():
+        raise ZeroDivisionError
+    assert caught.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert told.splitlines()[-1].startswith("esagent: unexpected ZeroDivisionError: no message")
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "esagent", "train", "--dry-run"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, text=True, check=False)
+    os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == ""
