@@ -11,7 +11,6 @@ from typing import Any
 
 import psutil
 import torch
-from torch import nn
 
 from esagent.backends.base import Applied
 from esagent.backends.hf.choose import Ending
@@ -34,7 +33,7 @@ _ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
 class HFBackend:
     """Holds the base weights (never touched) and the searched parameters of `space`."""
 
-    def __init__(self, model: nn.Module, tokenizer: Any, space: AdapterSpace, config: BackendConfig) -> None:
+    def __init__(self, model: Any, tokenizer: Any, space: AdapterSpace, config: BackendConfig) -> None:
         self.space = space
         self._config = config
         self._tokenizer = tokenizer
@@ -81,7 +80,7 @@ class HFBackend:
             completions.append(
                 Completion(
                     outcome.text,
-                    outcome.reason,  # type: ignore[arg-type]
+                    outcome.reason,
                     len(job.prefix) + len(job.prompt),
                     len(outcome.tokens),
                     again,
@@ -151,7 +150,7 @@ class HFBackend:
         return [outcomes[i] for i in range(len(jobs))]
 
     def _draft_name(self, job: Job) -> Hashable:
-        return job.slot_key[0], job.prefix, job.prompt, job.stop  # type: ignore[index]
+        return job.slot_key[0], job.prefix, job.prompt, job.stop
 
     def _draft_for(self, job: Job) -> Tokens:
         if not self._config.draft or not job.greedy:
@@ -254,7 +253,7 @@ def _free_memory(device: torch.device) -> int:
     return int(psutil.virtual_memory().available)
 
 
-def _end_tokens(model: nn.Module, tokenizer: Any) -> frozenset[int]:
+def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     """Every token that ends a text: the tokenizer's and the model's own list."""
     listed = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ids = listed if isinstance(listed, list) else [listed]

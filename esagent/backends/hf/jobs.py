@@ -19,7 +19,7 @@ class Job:
     """
 
     slot: int
-    slot_key: Hashable
+    slot_key: tuple[Hashable, ...]
     prefix: Tokens
     prompt: Tokens
     max_new: int

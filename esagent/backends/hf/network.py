@@ -7,24 +7,25 @@ Llama, Qwen2, Qwen3 and their relatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from esagent.backends.hf import lean
 from esagent.backends.hf.packing import KVStore, Packing
 from esagent.errors import EnvironmentFailure
 
 ATTENTION = "esagent_packed"
+_BLOCK = 128
 
 
 def _packed_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, scaling: float, **kwargs: Any
 ) -> tuple[Tensor, None]:
-    out = kwargs["kv_store"].attend(module.layer_idx, query, key, value, kwargs["packing"], scaling)
-    return out, None
+    flat = (t[0].transpose(0, 1) for t in (query, key, value))
+    return kwargs["kv_store"].attend(module.layer_idx, *flat, kwargs["packing"], scaling)[None], None
 
 
 ALL_ATTENTION_FUNCTIONS.register(ATTENTION, _packed_attention)
@@ -33,7 +34,7 @@ ALL_ATTENTION_FUNCTIONS.register(ATTENTION, _packed_attention)
 class Network:
     """Embedding, layers and head of a causal language model."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Any) -> None:
         config = model.config
         if not hasattr(model, "model") or not hasattr(model.model, "layers") or not hasattr(model.model, "rotary_emb"):
             raise EnvironmentFailure(
@@ -49,8 +50,9 @@ class Network:
         config._attn_implementation = ATTENTION
         self.model = model
         self.body: Any = model.model
-        self.layers: list[nn.Module] = list(self.body.layers)
+        self.layers: list[Any] = list(self.body.layers)
         self.depth = len(self.layers)
+        self._lean = all(lean.is_lean(layer) for layer in self.layers)
         self.kv_heads: int = config.num_key_value_heads
         self.groups: int = config.num_attention_heads // config.num_key_value_heads
         self.head_dim: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -63,9 +65,10 @@ class Network:
         self._head: Any = model.lm_head
         self._head_rows = max(64, (1 << 26) // self.vocabulary)
 
-    def store(self, low: int, high: int, rows: int, width: int) -> KVStore:
-        """Room for the keys and values of `rows` rows in layers [low, high)."""
-        return KVStore.empty(low, high, rows, self.kv_heads, width, self.head_dim, self.dtype, self.device)
+    def store(self, low: int, high: int, rows: int, width: int, full: int = 0) -> KVStore:
+        """Room for the keys and values of `rows` rows in layers [low, high); the first `full` slots stay unset."""
+        shape = (rows, self.kv_heads, width, self.head_dim)
+        return KVStore.empty(low, high, shape, self.dtype, self.device, full)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Token ids [T] to states [T, hidden]."""
@@ -73,8 +76,14 @@ class Network:
 
     def layers_between(self, hidden: Tensor, low: int, high: int, store: KVStore, packing: Packing) -> Tensor:
         """States [T, hidden] through layers [low, high)."""
+        where = self.body.rotary_emb(hidden[None], packing.position[None])
+        if self._lean:
+            half = self.head_dim // 2
+            cos, sin = (w[0, :, None, :half] for w in where)
+            for layer in self.layers[low:high]:
+                hidden = lean.forward(layer, hidden, (cos, sin), store, packing)
+            return hidden
         states = hidden[None]
-        where = self.body.rotary_emb(states, packing.position[None])
         for layer in self.layers[low:high]:
             out = layer(
                 states,
@@ -91,11 +100,21 @@ class Network:
         """States of the last layer [T, hidden] to logits [T, vocabulary]."""
         return self._head(self.body.norm(hidden))
 
-    def greedy(self, hidden: Tensor, pick: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+    def greedy(self, hidden: Tensor) -> Tensor:
         """Most likely token of each state, [T]; -1 where the logits are not finite. In chunks: logits are large."""
         out = []
         for chunk in hidden.split(self._head_rows):
             logits = self.logits(chunk)
-            best, index = logits.max(dim=-1)
+            # Two narrow searches: an argmax over the whole vocabulary is several times as slow on a CPU.
+            whole = logits.shape[1] // _BLOCK * _BLOCK
+            blocks = logits[:, :whole].view(len(chunk), -1, _BLOCK).amax(-1)
+            if whole < logits.shape[1]:
+                blocks = torch.cat([blocks, logits[:, whole:].amax(-1, keepdim=True)], dim=1)
+            best, block = blocks.max(-1)
+            places = (block[:, None] * _BLOCK + torch.arange(_BLOCK, device=logits.device)).clamp_(
+                max=self.vocabulary - 1
+            )
+            within = logits.gather(1, places).argmax(-1)
+            index = places.gather(1, within[:, None])[:, 0]
             out.append(torch.where(torch.isfinite(best), index, -1))
         return torch.cat(out)

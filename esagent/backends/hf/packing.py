@@ -66,12 +66,24 @@ class KVStore:
 
     @classmethod
     def empty(
-        cls, low: int, high: int, rows: int, heads: int, width: int, dim: int, dtype: torch.dtype, device: torch.device
+        cls,
+        low: int,
+        high: int,
+        shape: tuple[int, int, int, int],
+        dtype: torch.dtype,
+        device: torch.device,
+        full: int = 0,
     ) -> KVStore:
-        """A store of zeros; unwritten slots are masked, and zeros keep masked products finite."""
+        """A store of zeros (masked slots must hold finite numbers). shape: rows, kv_heads, K, head_dim.
+
+        full: the first so many slots of every row will be written before anyone reads; they are left as they are.
+        """
 
         def make() -> list[Tensor]:
-            return [torch.zeros(rows, heads, width, dim, dtype=dtype, device=device) for _ in range(low, high)]
+            out = [torch.empty(shape, dtype=dtype, device=device) for _ in range(low, high)]
+            for tensor in out:
+                tensor[:, :, full:].zero_()
+            return out
 
         return cls(low, make(), make())
 
@@ -82,7 +94,20 @@ class KVStore:
 
     def select(self, rows: Tensor) -> KVStore:
         """A copy of some rows, in the given order."""
-        return KVStore(self.low, [k[rows] for k in self.keys], [v[rows] for v in self.values])
+        return KVStore(
+            self.low, [k.index_select(0, rows) for k in self.keys], [v.index_select(0, rows) for v in self.values]
+        )
+
+    def copy_from(self, source: KVStore, rows: Tensor | None, source_rows: Tensor) -> None:
+        """Write rows of `source` (all its slots) into `rows` of this store; None: into all rows, in order."""
+        width = source.width
+        for mine, theirs in ((self.keys, source.keys), (self.values, source.values)):
+            for target, origin in zip(mine, theirs, strict=True):
+                picked = origin.index_select(0, source_rows)
+                if rows is None:
+                    target[:, :, :width] = picked
+                else:
+                    target[rows, :, :width] = picked
 
     def resized(self, width: int) -> KVStore:
         """The same rows with at least `width` slots."""
@@ -107,20 +132,20 @@ class KVStore:
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, packing: Packing, scaling: float) -> Tensor:
         """Write the new keys and values, then attend.
 
-        query: [1, heads, T, dim]; key, value: [1, kv_heads, T, dim]. Returns [1, T, heads, dim].
+        query: [T, heads, dim]; key, value: [T, kv_heads, dim]. Returns [T, heads, dim].
         Query heads that share a KV head are folded into the query axis, so keys are read once for all of them.
         """
         keys, values = self.keys[layer - self.low], self.values[layer - self.low]
-        keys[packing.row, :, packing.position] = key[0].transpose(0, 1)
-        values[packing.row, :, packing.position] = value[0].transpose(0, 1)
-        heads, kv_heads, dim = query.shape[1], key.shape[1], query.shape[3]
+        keys[packing.row, :, packing.position] = key
+        values[packing.row, :, packing.position] = value
+        heads, kv_heads, dim = query.shape[1], key.shape[1], query.shape[2]
         rows, longest = packing.padded.shape
         groups = heads // kv_heads
-        flat = query[0].transpose(0, 1)[packing.padded.flatten()]
+        flat = query.index_select(0, packing.padded.flatten())
         folded = flat.view(rows, longest, kv_heads, groups, dim).permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, -1, dim)
         width = packing.mask.shape[-1]
         out = F.scaled_dot_product_attention(
             folded, keys[:, :, :width], values[:, :, :width], attn_mask=packing.mask, scale=scaling
         )
         back = out.view(rows, kv_heads, groups, longest, dim).permute(0, 3, 1, 2, 4).reshape(-1, heads, dim)
-        return back[packing.valid][None]
+        return back.index_select(0, packing.valid)

@@ -23,41 +23,45 @@ class Prefixes:
         self._meter = meter
         self._max_tokens = max_tokens
         self._trunk: dict[Tokens, tuple[Tensor, KVStore]] = {}
-        self._upper: dict[tuple[Tokens, Hashable], KVStore] = {}
+        self._upper: dict[Tokens, tuple[KVStore, dict[Hashable, int]]] = {}
 
     def forget(self) -> None:
         """The centre moved: everything above the trunk is stale."""
         self._upper.clear()
 
     def prepare(self, jobs: Sequence[Job]) -> None:
-        """Compute what these jobs need and nobody computed yet; drop what belongs to members of earlier populations."""
-        needed = {(job.prefix, job.slot_key): job.slot for job in jobs if job.prefix}
-        self._upper = {k: v for k, v in self._upper.items() if k in needed or is_centre(k[1])}
-        missing: dict[Tokens, list[tuple[Hashable, int]]] = {}
-        for (prefix, slot_key), slot in needed.items():
-            if (prefix, slot_key) not in self._upper:
-                missing.setdefault(prefix, []).append((slot_key, slot))
-        for prefix, slots in missing.items():
+        """Compute what these jobs need and nobody computed yet; drop what belongs to earlier populations."""
+        needed: dict[Tokens, dict[Hashable, int]] = {}
+        for job in jobs:
+            if job.prefix:
+                needed.setdefault(job.prefix, {})[job.slot_key] = job.slot
+        for prefix, slots in needed.items():
+            store, rows = self._upper.get(prefix, (None, {}))
+            keep = [key for key in rows if key in slots or is_centre(key)]
+            missing = [(key, slot) for key, slot in slots.items() if key not in rows]
+            if not missing:
+                continue
+            stores = [store.select(torch.tensor([rows[k] for k in keep], device=self._network.device))] if store else []
             at_once = max(1, self._max_tokens // len(prefix))
-            for first in range(0, len(slots), at_once):
-                self._compute(prefix, slots[first : first + at_once])
+            for first in range(0, len(missing), at_once):
+                stores.append(self._compute(prefix, [slot for _, slot in missing[first : first + at_once]]))
+            names = keep + [key for key, _ in missing]
+            self._upper[prefix] = KVStore.concatenate(stores, 0), {key: row for row, key in enumerate(names)}
 
-    def _compute(self, prefix: Tokens, slots: Sequence[tuple[Hashable, int]]) -> None:
+    def _compute(self, prefix: Tokens, slots: Sequence[int]) -> KVStore:
         hidden, _ = self._trunk_of(prefix)
         net, n = self._network, len(prefix)
-        store = net.store(self._low, net.depth, len(slots), n)
+        store = net.store(self._low, net.depth, len(slots), n, full=n)
         packing = pack([0] * len(slots), [n] * len(slots), net.groups, net.dtype, net.device)
-        slot = torch.tensor([s for _, s in slots], device=net.device)
-        with self._hooks.tokens(slot.repeat_interleave(n)):
+        with self._hooks.tokens(torch.tensor(slots, device=net.device).repeat_interleave(n)):
             net.layers_between(hidden.repeat(len(slots), 1), self._low, net.depth, store, packing)
         self._meter.upper_tokens += n * len(slots)
-        for i, (slot_key, _) in enumerate(slots):
-            self._upper[prefix, slot_key] = store.select(torch.tensor([i], device=net.device))
+        return store
 
     def _trunk_of(self, prefix: Tokens) -> tuple[Tensor, KVStore]:
         if prefix not in self._trunk:
             net, n = self._network, len(prefix)
-            store = net.store(0, self._low, 1, n)
+            store = net.store(0, self._low, 1, n, full=n)
             packing = pack([0], [n], net.groups, net.dtype, net.device)
             hidden = net.embed(torch.tensor(prefix, device=net.device))
             self._trunk[prefix] = net.layers_between(hidden, 0, self._low, store, packing), store
@@ -66,16 +70,26 @@ class Prefixes:
 
     def fill_trunk(self, store: KVStore, prefixes: Sequence[Tokens]) -> None:
         """Copy the prefix of every row into the trunk store."""
-        _copy(store, [self._trunk_of(p)[1] if p else None for p in prefixes])
+        for prefix, rows in _by_prefix(prefixes).items():
+            source = self._trunk_of(prefix)[1]
+            _copy(store, source, rows, [0] * len(rows), len(prefixes))
 
     def fill_upper(self, store: KVStore, jobs: Sequence[Job]) -> None:
         """Copy the prefix of every row, under its own slot, into the upper store."""
-        _copy(store, [self._upper[j.prefix, j.slot_key] if j.prefix else None for j in jobs])
+        for prefix, rows in _by_prefix([j.prefix for j in jobs]).items():
+            source, row_of = self._upper[prefix]
+            _copy(store, source, rows, [row_of[jobs[r].slot_key] for r in rows], len(jobs))
 
 
-def _copy(store: KVStore, sources: Sequence[KVStore | None]) -> None:
-    for layer in range(len(store.keys)):
-        for row, source in enumerate(sources):
-            if source is not None:
-                store.keys[layer][row, :, : source.width] = source.keys[layer][0]
-                store.values[layer][row, :, : source.width] = source.values[layer][0]
+def _by_prefix(prefixes: Sequence[Tokens]) -> dict[Tokens, list[int]]:
+    rows: dict[Tokens, list[int]] = {}
+    for row, prefix in enumerate(prefixes):
+        if prefix:
+            rows.setdefault(prefix, []).append(row)
+    return rows
+
+
+def _copy(store: KVStore, source: KVStore, rows: list[int], source_rows: list[int], total: int) -> None:
+    device = source.keys[0].device
+    everywhere = None if len(rows) == total else torch.tensor(rows, device=device)
+    store.copy_from(source, everywhere, torch.tensor(source_rows, device=device))
