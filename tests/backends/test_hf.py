@@ -53,7 +53,7 @@ def requests(members: int) -> list[Request]:
 def explained(engine: HFBackend, request: Request, members: list[Perturbation], text: str) -> bool:
     """Equal to the reference, or the first token that differs was a tie within 1e-4 in its logits."""
     model = engine._network.model
-    expected, tokens, logits = complete(model, engine._tokenizer, engine.space, request, members)
+    expected, _, logits = complete(model, engine._tokenizer, engine.space, request, members)
     if text == expected:
         return True
     gaps = [float(top[0] - top[1]) for top in (x.topk(2).values for x in logits)]

@@ -6,6 +6,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 Tokens = tuple[int, ...]
+SlotKey = tuple[Hashable, ...]
+"""Module and what perturbs it: a name for a set of parameters that holds beyond one call."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Job:
     """
 
     slot: int
-    slot_key: tuple[Hashable, ...]
+    slot_key: SlotKey
     prefix: Tokens
     prompt: Tokens
     max_new: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from esagent.backends.hf.jobs import Job, Meter, Tokens
+from esagent.backends.hf.jobs import Job, Meter, SlotKey, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.packing import KVStore, pack
 from esagent.backends.hf.slots import Hooks, is_centre
@@ -23,7 +23,7 @@ class Prefixes:
         self._meter = meter
         self._max_tokens = max_tokens
         self._trunk: dict[Tokens, tuple[Tensor, KVStore]] = {}
-        self._upper: dict[Tokens, tuple[KVStore, dict[Hashable, int]]] = {}
+        self._upper: dict[Tokens, tuple[KVStore, dict[SlotKey, int]]] = {}
 
     def forget(self) -> None:
         """The centre moved: everything above the trunk is stale."""
@@ -31,7 +31,7 @@ class Prefixes:
 
     def prepare(self, jobs: Sequence[Job]) -> None:
         """Compute what these jobs need and nobody computed yet; drop what belongs to earlier populations."""
-        needed: dict[Tokens, dict[Hashable, int]] = {}
+        needed: dict[Tokens, dict[SlotKey, int]] = {}
         for job in jobs:
             if job.prefix:
                 needed.setdefault(job.prefix, {})[job.slot_key] = job.slot

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
 
+from esagent.backends.hf.jobs import SlotKey
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
 from esagent.spaces.base import AdapterSpace, Term
@@ -24,15 +25,15 @@ class Slots:
     def __init__(self, space: AdapterSpace, members: Sequence[Perturbation]) -> None:
         self._space = space
         self._members = members
-        self._index: dict[Hashable, int] = {}
+        self._index: dict[SlotKey, int] = {}
         self.values: list[Mapping[str, Tensor]] = []
-        self.keys: list[Hashable] = []
+        self.keys: list[SlotKey] = []
 
     def of(self, request: Request) -> int:
         """Index of the request's slot."""
         perturbation = None if request.member == UNPERTURBED else self._members[request.member]
         sigma = perturbation.sigma.get(request.module, 0.0) if perturbation else 0.0
-        key: Hashable = (request.module, CENTRE)
+        key: SlotKey = (request.module, CENTRE)
         if perturbation is not None and sigma != 0.0:
             key = (request.module, perturbation.seed, perturbation.sign, sigma)
         else:
@@ -44,7 +45,7 @@ class Slots:
         return self._index[key]
 
 
-def is_centre(slot_key: Any) -> bool:
+def is_centre(slot_key: SlotKey) -> bool:
     """Whether a slot key stands for the unperturbed parameters of its module."""
     return slot_key[1] == CENTRE
 

@@ -1,0 +1,151 @@
+"""Backend hf: ends, choices, samples, memory, accounting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from esagent.backends.hf.backend import HFBackend
+from esagent.config.schema import BackendConfig, SpaceConfig
+from esagent.core.episode import Request
+from esagent.core.population import Perturbation
+from esagent.errors import EnvironmentFailure, RunError
+from esagent.spaces.registry import make_space
+from tests.helpers.tiny import make_tiny
+
+
+def backend(**options: Any) -> HFBackend:
+    model, tokenizer = make_tiny("llama")
+    space = make_space(SpaceConfig(layers="2-3"), model, ["m", "other"])
+    return HFBackend(model, tokenizer, space, BackendConfig(**options))
+
+
+def test_length_and_stop_are_told_apart_and_the_stop_string_is_cut() -> None:
+    engine = backend()
+    free = engine.generate([Request("m", "Task: add", max_new_tokens=12, stop=())], [])[0]
+    assert free.stop_reason == "length"
+    assert free.completion_tokens == 12
+    stop = free.text[5]
+    ended = engine.generate([Request("m", "Task: add", max_new_tokens=12, stop=(stop,))], [])[0]
+    assert ended.stop_reason == "stop"
+    assert ended.text == free.text[: free.text.index(stop)]
+
+
+def test_a_choice_is_always_one_of_the_choices_even_when_one_begins_another() -> None:
+    engine = backend()
+    choices = ("add", "addition", "text")
+    for prompt in ("a", "b", "Task: what", "Tool:"):
+        out = engine.generate([Request("m", prompt, choices=choices)], [])[0]
+        assert out.text in choices
+        assert out.stop_reason == "stop"
+
+
+def test_samples_depend_on_the_seed_alone() -> None:
+    engine = backend()
+    ask = [Request("m", "Task", max_new_tokens=8, stop=(), temperature=1.5, seed=s) for s in (1, 2, 3, 1)]
+    texts = [c.text for c in engine.generate(ask, [])]
+    assert texts[0] == texts[3]
+    assert len(set(texts)) > 1
+    assert [c.text for c in engine.generate(list(reversed(ask)), [])] == texts[::-1]
+
+
+def test_sampling_follows_the_probabilities() -> None:
+    engine = backend()
+    network = engine._network
+    draws = 400
+    ask = [Request("m", "Tool", max_new_tokens=1, stop=(), temperature=0.7, seed=s) for s in range(draws)]
+    seen: list[torch.Tensor] = []
+    original = network.logits
+    network.logits = lambda hidden: seen.append(original(hidden)) or seen[-1]  # type: ignore[method-assign]
+    texts = [c.text for c in engine.generate(ask, [])]
+    wanted = torch.softmax(seen[0][0].double() / 0.7, -1)
+    best = int(wanted.argmax())
+    share = texts.count(engine._tokenizer.decode([best])) / draws
+    assert abs(share - float(wanted[best])) < 4 * (float(wanted[best]) / draws) ** 0.5
+
+
+def test_logits_that_are_not_finite_are_a_failure_of_the_model() -> None:
+    engine = backend()
+    bad = Perturbation(1, 1, {"m": float("inf")})
+    good, broken = engine.generate([Request("m", "x", member=-1), Request("m", "x", member=0)], [bad])
+    assert good.stop_reason != "nonfinite"
+    assert broken.stop_reason == "nonfinite"
+
+
+def test_running_out_of_memory_halves_the_batch_and_changes_nothing() -> None:
+    ask = [Request("m", f"Task {i}", max_new_tokens=5, stop=()) for i in range(16)]
+    plain = [c.text for c in backend().generate(ask, [])]
+    engine = backend(max_batch_rows=16)
+    check, decode = engine._engine.check, engine._engine.decode
+    sizes: list[int] = []
+
+    def small(jobs: Any) -> Any:
+        sizes.append(len(jobs))
+        if len(jobs) > 4:
+            raise torch.OutOfMemoryError("not enough memory")
+        return check(jobs)
+
+    def small_decode(parts: Any) -> None:
+        rows = sum(len(p.jobs) for p in parts)
+        if rows > 2:
+            decode(parts[:1])  # what was done before the failure must not count twice
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        decode(parts)
+
+    engine._engine.check, engine._engine.decode = small, small_decode  # type: ignore[method-assign]
+    assert [c.text for c in engine.generate(ask, [])] == plain
+    assert sizes[0] == 16
+    assert max(sizes[-2:]) <= 4
+
+
+def test_a_single_row_that_does_not_fit_ends_with_one_line() -> None:
+    engine = backend()
+
+    def never(jobs: Any) -> Any:
+        raise torch.OutOfMemoryError("not enough memory")
+
+    engine._engine.check = never  # type: ignore[method-assign]
+    with pytest.raises(RunError, match="single row"):
+        engine.generate([Request("m", "x")], [])
+
+
+def test_other_errors_are_not_mistaken_for_memory() -> None:
+    engine = backend()
+
+    def broken(jobs: Any) -> Any:
+        raise RuntimeError("shape mismatch")
+
+    engine._engine.check = broken  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="shape"):
+        engine.generate([Request("m", "x"), Request("m", "y")], [])
+
+
+def test_identical_requests_are_answered_once_and_counted_as_shared() -> None:
+    engine = backend()
+    members = [Perturbation(i, 1, {"other": 0.5}) for i in range(3)]
+    ask = [Request("m", "\nTask", prefix="Few shots\n", member=i, max_new_tokens=3, stop=()) for i in (-1, 0, 1, 2)]
+    answers = engine.generate(ask, members)
+    assert [a.shared for a in answers] == [False, True, True, True]
+    cost = engine.cost()
+    each = answers[0].prompt_tokens + answers[0].completion_tokens
+    prefix = len(engine._encode("Few shots\n"))
+    assert cost.prompt_tokens + cost.completion_tokens == 4 * each
+    assert cost.shared_tokens == 3 * each + prefix
+    assert cost.flops > 0
+    alone = backend()
+    alone.generate(ask[:1], members)
+    assert alone.cost().flops == cost.flops
+
+
+def test_an_empty_prompt_is_refused_by_name() -> None:
+    with pytest.raises(RunError, match="module m"):
+        backend().generate([Request("m", "")], [])
+
+
+def test_an_architecture_without_full_attention_is_refused() -> None:
+    model, tokenizer = make_tiny("qwen3")
+    model.config.layer_types = ["linear_attention", "full_attention"] * 2
+    with pytest.raises(EnvironmentFailure, match="linear_attention"):
+        HFBackend(model, tokenizer, make_space(SpaceConfig(layers="2-3"), model, ["m"]), BackendConfig())

@@ -1,0 +1,107 @@
+"""The searched parameters: perturbation, update, replay and snapshots agree to the bit."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esagent.core.noise import direction_seed, gaussian
+from esagent.core.population import Perturbation, Update, UpdateTerm
+from esagent.errors import RunError
+from esagent.spaces.parameters import Parameters, SearchTensor
+
+TENSORS = (
+    SearchTensor("layer.0.bias@a", "a", "layer.0", 5, 2.0),
+    SearchTensor("layer.1.bias@a", "a", "layer.1", 7, 0.5),
+    SearchTensor("layer.0.bias@b", "b", "layer.0", 5, 2.0),
+)
+
+
+def update(step: int = 0, rule: str = "plain", normalise: bool = False, **scalars: float) -> Update:
+    terms = tuple(UpdateTerm(direction_seed(1, step, i), {"a": 0.5 - i, "b": 0.25 * i}) for i in range(3))
+    return Update(step, terms, {"a": 0.1, "b": 0.2}, rule, normalise, scalars)  # type: ignore[arg-type]
+
+
+def test_a_perturbation_is_sign_times_sigma_times_scale_times_noise() -> None:
+    parameters = Parameters(TENSORS)
+    seed = direction_seed(1, 2, 3)
+    values = parameters.values("a", Perturbation(seed, -1, {"a": 0.3}))
+    torch.testing.assert_close(values["layer.1"], -0.3 * 0.5 * gaussian(seed, "layer.1.bias@a", 0, 7))
+    assert torch.equal(parameters.values("b", Perturbation(seed, -1, {"a": 0.3}))["layer.0"], torch.zeros(5))
+
+
+def test_tensors_of_one_shape_get_different_noise_under_one_seed() -> None:
+    wide = [SearchTensor(f"layer.{i}.bias@a", "a", f"layer.{i}", 4096, 1.0) for i in range(2)]
+    one, two = Parameters(wide).values("a", Perturbation(9, 1, {"a": 1.0})).values()
+    assert abs(float(torch.corrcoef(torch.stack([one, two]))[0, 1])) < 4 / math.sqrt(4096)
+
+
+def test_a_plain_update_is_the_weighted_sum_of_its_directions() -> None:
+    parameters = Parameters(TENSORS)
+    applied = parameters.apply(update())
+    for tensor, rate in zip(TENSORS, (0.1, 0.1, 0.2), strict=True):
+        weights = {"a": (0.5, -0.5, -1.5), "b": (0.0, 0.25, 0.5)}[tensor.block]
+        noise = [gaussian(direction_seed(1, 0, i), tensor.name, 0, tensor.size) for i in range(3)]
+        expected = rate * tensor.scale * sum(w * n for w, n in zip(weights, noise, strict=True))
+        torch.testing.assert_close(parameters.centre[tensor.name], expected)
+    assert applied.cosine == pytest.approx(1.0, abs=1e-6)
+    assert applied.unmoved == 0.0
+
+
+def test_a_normalised_step_has_the_length_it_was_given() -> None:
+    assert Parameters(TENSORS).apply(update(normalise=True)).moved == pytest.approx({"a": 0.1, "b": 0.2})
+
+
+def test_a_zero_estimate_moves_nothing() -> None:
+    parameters = Parameters(TENSORS)
+    before = parameters.digest()
+    applied = parameters.apply(Update(0, (), {"a": 0.1, "b": 0.2}, normalise=True))
+    assert applied.digest == before
+    assert math.isnan(applied.cosine)
+
+
+def test_momentum_accumulates_as_by_hand() -> None:
+    parameters = Parameters(TENSORS[:1])
+    one = Update(0, (UpdateTerm(5, {"a": 1.0}),), {"a": 1.0}, "momentum", scalars={"momentum": 0.5})
+    parameters.apply(one)
+    parameters.apply(one)
+    noise = 2.0 * gaussian(5, TENSORS[0].name, 0, 5)
+    torch.testing.assert_close(parameters.centre[TENSORS[0].name], noise + 1.5 * noise)
+
+
+def test_adam_first_step_is_the_sign_of_the_estimate() -> None:
+    parameters = Parameters(TENSORS[:1])
+    parameters.apply(Update(0, (UpdateTerm(5, {"a": 3.0}),), {"a": 0.1}, "adam"))
+    sign = torch.sign(gaussian(5, TENSORS[0].name, 0, 5))
+    torch.testing.assert_close(parameters.centre[TENSORS[0].name], 0.1 * 2.0 * sign, rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 5), st.sampled_from(["plain", "momentum", "adam"]), st.booleans())
+def test_replay_and_snapshots_give_the_same_bits(
+    tmp_path_factory: pytest.TempPathFactory, steps: int, rule: str, normalise: bool
+) -> None:
+    updates = [update(step, rule, normalise, momentum=0.9) for step in range(steps)]
+    straight, resumed = Parameters(TENSORS), Parameters(TENSORS)
+    for item in updates:
+        straight.apply(item)
+    path: Path = tmp_path_factory.mktemp("snapshot") / "s.safetensors"
+    halfway = Parameters(TENSORS)
+    for item in updates[: steps // 2]:
+        halfway.apply(item)
+    halfway.save(path)
+    resumed.load(path)
+    for item in updates[steps // 2 :]:
+        digest = resumed.apply(item).digest
+    assert digest == straight.digest()
+
+
+def test_a_snapshot_of_another_space_is_refused(tmp_path: Path) -> None:
+    Parameters(TENSORS[:1]).save(tmp_path / "s.safetensors")
+    with pytest.raises(RunError, match=r"layer\.1\.bias@a"):
+        Parameters(TENSORS).load(tmp_path / "s.safetensors")

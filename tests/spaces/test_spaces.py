@@ -1,0 +1,96 @@
+"""Spaces: per-token terms equal the dense weights they stand for; sites and layers are found or refused by name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from esagent.config.schema import SpaceConfig
+from esagent.core.population import Perturbation
+from esagent.errors import ConfigError
+from esagent.spaces.registry import make_space
+from esagent.spaces.sites import parse_layers
+from tests.helpers.tiny import make_tiny
+
+SPACES = {
+    "bias": SpaceConfig(name="bias", layers="1-2", sites=["down_proj", "q_proj"]),
+    "core-svd": SpaceConfig(name="core", layers="3", sites=["o_proj", "up_proj"], rank=5, init="svd"),
+    "core-orthonormal": SpaceConfig(name="core", layers="0,3", sites=["k_proj"], rank=4, init="orthonormal"),
+}
+
+
+@pytest.mark.parametrize("config", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+def test_terms_equal_the_dense_change(config: SpaceConfig, kind: str) -> None:
+    model, _ = make_tiny(kind)
+    space = make_space(config, model, ["planner", "caller"])
+    members = [Perturbation(7, 1, {"planner": 0.3}), Perturbation(7, -1, {"planner": 0.3}), None]
+    slots = [space.parameters.values("planner", member) for member in members]
+    terms = space.terms(slots)
+    generator = torch.Generator().manual_seed(0)
+    for path, term in terms.items():
+        linear = model.get_submodule(path)
+        x = torch.randn(12, linear.in_features, generator=generator)
+        slot = torch.tensor([0, 1, 2] * 4)
+        got = term(x, slot)
+        for t in range(12):
+            weights, biases = space.dense(slots[t % 3])
+            want = x[t] @ weights[path].T if path in weights else biases[path]
+            torch.testing.assert_close(got[t], want, atol=1e-5, rtol=1e-4)
+        assert float(got[0].abs().max()) > 0
+
+
+def test_factors_are_orthonormal_and_singular_vectors_diagonalise_the_weight() -> None:
+    model, _ = make_tiny("llama")
+    space = make_space(SPACES["core-svd"], model, ["m"])
+    one = torch.zeros(5, 5)
+    one[0, 0] = 1.0
+    for site in space.parameters.by_block["m"]:
+        change = space.dense({site.site: one.flatten()})[0][site.site]
+        assert float(change.norm()) == pytest.approx(1.0, abs=1e-4)
+        weight = model.get_submodule(site.site).weight
+        assert float((change * weight).sum()) == pytest.approx(float(torch.linalg.matrix_norm(weight, 2)), rel=1e-3)
+
+
+def test_scale_is_the_rms_singular_value() -> None:
+    model, _ = make_tiny("llama")
+    for tensor in make_space(SPACES["core-svd"], model, ["m"]).parameters.tensors:
+        values = torch.linalg.svdvals(model.get_submodule(tensor.site).weight)
+        assert tensor.scale == pytest.approx(float(values.square().mean().sqrt()), rel=1e-4)
+
+
+def test_the_start_is_the_base_model() -> None:
+    model, _ = make_tiny("llama")
+    for config in SPACES.values():
+        space = make_space(config, model, ["m"])
+        for part in space.dense(space.parameters.values("m")):
+            assert all(float(change.abs().max()) == 0 for change in part.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [("all", [0, 1, 2, 3, 4]), ("1-3", [1, 2, 3]), ("4,1-2", [1, 2, 4]), ("last:2", [3, 4]), ("last:2/5", [3, 4])],
+)
+def test_layers(text: str, layers: list[int]) -> None:
+    assert parse_layers(text, 5) == layers
+
+
+@pytest.mark.parametrize("text", ["", "5", "3-1", "a", "last:0", "last:6", "last:1/0", "1-", "-1", "last:"])
+def test_layers_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"space\.layers"):
+        parse_layers(text, 5)
+
+
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        (SpaceConfig(sites=["down_prj"], layers="0"), "down_proj"),
+        (SpaceConfig(layers="0", modules=["plannr"]), "plannr"),
+        (SpaceConfig(name="core", layers="0", rank=999), "rank"),
+        (SpaceConfig(name="coar", layers="0"), "core"),
+    ],
+)
+def test_what_does_not_fit_is_named(config: SpaceConfig, word: str) -> None:
+    model, _ = make_tiny("llama")
+    with pytest.raises(ConfigError, match=word):
+        make_space(config, model, ["planner"])
