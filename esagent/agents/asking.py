@@ -51,24 +51,23 @@ class Asker:
         `examples` there is the instruction and the task alone.
         """
         prompt = self.prompts[module]
-        listing = signatures(tools)
         filled = prompt.fill(fields)
         if self.style == "raw":
             return Request(
                 module=module,
                 prompt=f"\n\n{filled}",
-                prefix=prompt.prefix(listing),
+                prefix=prompt.prefix(tools),
                 max_new_tokens=self.max_new_tokens[module],
                 choices=tuple(f" {choice}" for choice in choices),
             )
         return Request(
             module=module,
             prompt=f"\n\n{filled}",
-            prefix=prompt.prefix(listing),
+            prefix=prompt.prefix(tools),
             max_new_tokens=self.max_new_tokens[module],
             stop=(),
             choices=tuple(choices),
-            messages=prompt.messages(listing, filled, list_tools=list_tools, examples=examples),
+            messages=prompt.messages(tools, filled, list_tools=list_tools, examples=examples),
             tools=tuple(tools) if native_tools else (),
         )
 
@@ -88,11 +87,6 @@ def token_budgets(defaults: Mapping[str, int], own: Mapping[str, Any]) -> dict[s
     if problems:
         raise ConfigError(*problems)
     return {**defaults, **own}
-
-
-def signatures(tools: Sequence[ToolSpec]) -> str:
-    """One line per tool: `name(argument, argument): what it does`."""
-    return "\n".join(f"{t.name}({', '.join(t.parameters.get('properties', ()))}): {t.description}" for t in tools)
 
 
 def named_tool(completion: Completion, tools: Sequence[ToolSpec]) -> str:

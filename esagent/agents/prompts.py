@@ -15,9 +15,11 @@ A file reads like the text the model sees:
     Plan:
 
 Everything above the marker line `--- task ---` is shared by all tasks; below it stands the template of one task, with
-fields such as {question}. The template's last line is the cue. A paragraph above the marker that holds a line starting
-with the cue is an example, any other paragraph an instruction. {tools} may stand above the marker as well: it lists the
-task's tools. A template line whose only fields are empty is left out.
+fields such as {question}. The template's last line is the cue. A template line whose only fields are empty is left out.
+
+Paragraphs above the marker are separated by blank lines. One that holds a line starting with the cue is an example, any
+other an instruction. {tools} in an instruction lists the task's tools. A paragraph whose first line is `@name` is shown
+only for tasks that offer the tool of that name (`@name name`: all of them); the line itself is never shown.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from esagent.core.episode import Message
+from esagent.core.episode import Message, ToolSpec
 from esagent.errors import ConfigError
 
 MARKER = "--- task ---"
@@ -38,16 +40,16 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class Prompt:
     """One module's prompt.
 
-    shared: everything above the marker, ending at the last example's answer.
+    shared: the paragraphs above the marker, each with the names of the tools it is about.
     template: the lines below the marker.
     """
 
-    shared: str
+    shared: tuple[tuple[frozenset[str], str], ...]
     template: tuple[str, ...]
 
-    def prefix(self, tools: str) -> str:
-        """What raw models read first, equal for all tasks with the same tools."""
-        return self.shared.replace("{tools}", tools)
+    def prefix(self, tools: Sequence[ToolSpec]) -> str:
+        """What raw models read first, equal for all tasks with the same tools. Ends at the last example's answer."""
+        return "\n\n".join(self._paragraphs(tools))
 
     def fill(self, fields: Mapping[str, str]) -> str:
         """The task's own part, without the line breaks before it."""
@@ -59,25 +61,36 @@ class Prompt:
         return "\n".join(lines)
 
     def messages(
-        self, tools: str, filled: str, *, list_tools: bool = False, examples: bool = True
+        self, tools: Sequence[ToolSpec], filled: str, *, list_tools: bool = False, examples: bool = True
     ) -> tuple[Message, ...]:
         """The same prompt as a chat: the instructions, a pair of messages per example, the task.
 
-        list_tools: the instructions end with `tools` unless they hold it already. examples: False leaves the pairs out.
+        list_tools: the instructions end with the tools unless they hold them already. examples: False leaves the pairs
+        out.
         """
         cue = self.template[-1]
         system, pairs = [], []
-        for paragraph in re.split(r"\n\s*\n", self.prefix(tools)):
+        for paragraph in self._paragraphs(tools):
             question, mark, answer = f"\n{paragraph}".rpartition(f"\n{cue}")
-            if mark:
+            if not mark:
+                system.append(paragraph)
+            elif examples:
                 pairs.append(Message("user", f"{question}{mark}".strip()))
                 pairs.append(Message("assistant", answer.strip()))
-            elif paragraph.strip():
-                system.append(paragraph.strip())
-        if list_tools and tools and "{tools}" not in self.shared:
-            system.append(f"Tools:\n{tools}")
+        if list_tools and tools and not any("{tools}" in paragraph for _, paragraph in self.shared):
+            system.append(f"Tools:\n{signatures(tools)}")
         head = (Message("system", "\n\n".join(system)),) if system else ()
-        return (*head, *(pairs if examples else ()), Message("user", filled))
+        return (*head, *pairs, Message("user", filled))
+
+    def _paragraphs(self, tools: Sequence[ToolSpec]) -> list[str]:
+        offered = {tool.name for tool in tools}
+        shown = [text for about, text in self.shared if about <= offered]
+        return [text.replace("{tools}", signatures(tools)) if "{tools}" in text else text for text in shown]
+
+
+def signatures(tools: Sequence[ToolSpec]) -> str:
+    """One line per tool: `name(argument, argument): what it does`."""
+    return "\n".join(f"{t.name}({', '.join(t.parameters.get('properties', ()))}): {t.description}" for t in tools)
 
 
 def load_prompts(folder: Path, modules: Sequence[str], fields: frozenset[str]) -> dict[str, Prompt]:
@@ -105,7 +118,7 @@ def parse_prompt(text: str, fields: frozenset[str]) -> Prompt:
     if lines.count(MARKER) != 1:
         raise ValueError(f"needs exactly one line {MARKER!r} between the examples and the template")
     at = lines.index(MARKER)
-    shared, template = "\n".join(lines[:at]).rstrip(), tuple(lines[at + 1 :])
+    template = tuple(lines[at + 1 :])
     if not template:
         raise ValueError(f"nothing stands below {MARKER!r}")
     if _FIELD.search(template[-1]):
@@ -113,4 +126,11 @@ def parse_prompt(text: str, fields: frozenset[str]) -> Prompt:
     unknown = sorted({name for line in template for name in _FIELD.findall(line)} - fields)
     if unknown:
         raise ValueError(f"unknown field {{{unknown[0]}}}; fields are {', '.join(sorted(fields))}")
-    return Prompt(shared, template)
+    paragraphs = re.split(r"\n\s*\n", "\n".join(lines[:at]))
+    return Prompt(tuple(_paragraph(text.strip()) for text in paragraphs if text.strip()), template)
+
+
+def _paragraph(text: str) -> tuple[frozenset[str], str]:
+    """A paragraph with the tools its first line, `@name name`, makes it depend on."""
+    first, _, rest = text.partition("\n")
+    return (frozenset(first[1:].split()), rest) if first.startswith("@") else (frozenset(), text)

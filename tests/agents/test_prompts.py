@@ -9,7 +9,7 @@ import pytest
 from esagent.agents.modular.agent import FIELDS, MODULES, PROMPTS
 from esagent.agents.prompts import load_prompts, parse_prompt
 from esagent.agents.react import agent as react
-from esagent.core.episode import Message
+from esagent.core.episode import Message, ToolSpec
 from esagent.errors import ConfigError
 
 TEXT = """
@@ -28,11 +28,13 @@ Task: {question}
 Results: {results}
 Answer:
 """
+T = ToolSpec("add", "Adds.", {"properties": {"a": {}, "b": {}}})
+LINE = "add(a, b): Adds."
 PROMPT = parse_prompt(TEXT, frozenset({"question", "results"}))
 
 
 def test_raw_text() -> None:
-    assert PROMPT.prefix("T") == "Do it well.\nT\n\nTask: one\nAnswer: 1\n\nTask: two\nlines\nAnswer: 2"
+    assert PROMPT.prefix([T]) == f"Do it well.\n{LINE}\n\nTask: one\nAnswer: 1\n\nTask: two\nlines\nAnswer: 2"
     assert PROMPT.fill({"question": "q", "results": "3; 4"}) == "Task: q\nResults: 3; 4\nAnswer:"
 
 
@@ -43,15 +45,24 @@ def test_a_line_of_empty_fields_is_left_out_and_fields_are_not_filled_twice() ->
 def test_examples_become_messages() -> None:
     pairs = ("Task: one\nAnswer:", "1", "Task: two\nlines\nAnswer:", "2")
     roles = ("user", "assistant") * 2
-    expected = [Message("system", "Do it well.\nT"), *map(Message, roles, pairs), Message("user", "now")]
-    assert list(PROMPT.messages("T", "now", list_tools=True)) == expected
-    assert PROMPT.messages("T", "now", examples=False) == (expected[0], expected[-1])
+    expected = [Message("system", f"Do it well.\n{LINE}"), *map(Message, roles, pairs), Message("user", "now")]
+    assert list(PROMPT.messages([T], "now", list_tools=True)) == expected
+    assert PROMPT.messages([T], "now", examples=False) == (expected[0], expected[-1])
 
 
 def test_tools_are_appended_only_where_the_prompt_does_not_show_them() -> None:
     plain = parse_prompt("Choose.\n--- task ---\nTool:", frozenset())
-    assert plain.messages("T", "now", list_tools=True)[0] == Message("system", "Choose.\n\nTools:\nT")
-    assert plain.messages("", "now", list_tools=True)[0] == Message("system", "Choose.")
+    assert plain.messages([T], "now", list_tools=True)[0] == Message("system", f"Choose.\n\nTools:\n{LINE}")
+    assert plain.messages([], "now", list_tools=True)[0] == Message("system", "Choose.")
+
+
+def test_an_example_about_tools_is_shown_where_the_task_offers_them() -> None:
+    text = "@add\nQ: one\nA: 1\n\n@add times\nQ: both\nA: 2\n\nQ: any\nA: 3\n--- task ---\nA:"
+    prompt = parse_prompt(text, frozenset())
+    times = ToolSpec("times", "", {})
+    assert prompt.prefix([]) == "Q: any\nA: 3"
+    assert prompt.prefix([T]) == "Q: one\nA: 1\n\nQ: any\nA: 3"
+    assert prompt.prefix([times, T]) == "Q: one\nA: 1\n\nQ: both\nA: 2\n\nQ: any\nA: 3"
 
 
 @pytest.mark.parametrize(
@@ -82,5 +93,5 @@ def test_names_every_missing_file(tmp_path: Path) -> None:
 def test_shipped_prompts_hold_examples() -> None:
     shipped = load_prompts(PROMPTS, MODULES, FIELDS) | load_prompts(react.PROMPTS, react.MODULES, react.FIELDS)
     for name, prompt in shipped.items():
-        assert len([m for m in prompt.messages("", "now") if m.role == "assistant"]) >= 1, name
-        assert all(m.content for m in prompt.messages("", "now"))
+        assert len([m for m in prompt.messages([], "now") if m.role == "assistant"]) >= 1, name
+        assert all(m.content for m in prompt.messages([], "now"))

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from esagent.agents.asking import Asker, Style, named_tool, run_call, shown, signatures, token_budgets
+from esagent.agents.asking import Asker, Style, named_tool, run_call, shown, token_budgets
 from esagent.agents.base import Run
-from esagent.agents.prompts import load_prompts
+from esagent.agents.prompts import load_prompts, signatures
 from esagent.agents.toolcalls import CUT, parse_call, visible_text
 from esagent.agents.toolcalls.bind import unknown
 from esagent.core.episode import Completion, Task, ToolCall, Trajectory, Turn
