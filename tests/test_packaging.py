@@ -1,4 +1,4 @@
-"""The wheel: it holds everything, and works in an empty folder away from the source tree."""
+"""The wheel holds everything and works away from the source tree; the lock file fits pyproject.toml on any machine."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,3 +51,15 @@ def test_the_installed_command_finds_its_configs_in_an_empty_folder(unpacked: Pa
     assert result.returncode == 0, result.stderr
     assert "seed: 7" in result.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_pins_everything_the_project_asks_for_and_nothing_of_one_machine() -> None:
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, lines)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for line in project["dependencies"] + project["optional-dependencies"]["dev"]:
+        wanted = Requirement(line)
+        (exact,) = pins[canonicalize_name(wanted.name)].specifier
+        assert exact.operator == "=="
+        assert wanted.specifier.contains(exact.version), line
+    assert not [line for line in lines if "+" in line or "/" in line or line.startswith(("nvidia-", "cuda-", "triton"))]
