@@ -121,6 +121,8 @@ def _weights(given: Mapping[str, float]) -> Weights:
         raise ConfigError(*problems)
     weights = Weights(**given)
     shares = dataclasses.astuple(weights)
+    if not all(isinstance(share, (int, float)) for share in shares):
+        raise ConfigError(f"task.options.weights: must be numbers, not {weights}")
     if min(shares) < 0 or not math.isclose(sum(shares), 1.0) or weights.answer == 0:
         raise ConfigError(f"task.options.weights: must be >= 0, sum to 1 and give the answer a share, not {weights}")
     return weights

@@ -94,6 +94,7 @@ def score_episode(task: Task, trajectory: Trajectory, tools: Mapping[str, Tool],
         if "synthesizer" in modules and judged.last is not None and judged.last.ok:
             faithful = answer_right if chain_right else matches(trajectory.answer, [judged.last.output])
             signals["synthesizer"] = float(faithful)
+        signals = {name: signal for name, signal in signals.items() if name in modules}
         order: Sequence[str] = MODULES
     else:
         order = sorted(modules)

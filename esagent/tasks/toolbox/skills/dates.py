@@ -62,7 +62,7 @@ STARTS = (
             ),
             "heldout": (
                 "A course runs from {start} to {end}. What is its length in days?",
-                "Someone orders a lamp on {start} and gets it on {end}. How many days did that take?",
+                "Someone buys a lamp on {start} and gets it on {end}. How many days did that take?",
                 "How long is it, in days, from {start} up to {end}?",
                 "Please count how many days pass after {start} until {end} comes.",
             ),
