@@ -24,8 +24,8 @@ PROMPT_TOKENS = 45  # the task's own part
 COMPLETION_TOKENS = 9
 TOOL_CALLS = 1.7  # tool calls per episode
 
-CPU_ROWS = 128  # rows decoded together when backend.max_batch_rows leaves it open
-GPU_ROWS = 512
+CPU_ROWS = 256  # most rows decoded together when backend.max_batch_rows leaves it open
+GPU_ROWS = 4096
 UTILISATION = 0.2  # share of a large matrix product's rate that generation reaches
 GPU_FLOPS = 1e14  # useful work a second on a GPU that is not there to be timed
 EPISODE_BYTES = 400  # one episode on disk, compressed
@@ -145,16 +145,16 @@ def _computed_tokens(
     """Tokens of a whole forward pass that are left after sharing.
 
     requests: a member that perturbs one of M modules shares the calls before that module, and about half of those
-    after it. prefixes: one per member and perturbed module in a step. trunk: layers below the lowest searched one are
+    after it. prefixes: in a step one per member and perturbed module, and the centre's. trunk: layers below the lowest searched one are
     computed once for a text; prefixes are the same text for all members, about half of the rest is.
     """
     backend = config.backend
     own = 1.0
     if backend.share_requests and not joint:
         own = 1 / blocks + (1 - 1 / blocks) / 4
-    prefixes = training * calls * own
+    prefixes = (training * own + evaluation) * calls
     if backend.share_prefix:
-        prefixes = min(prefixes, float(config.budget.steps * members * (blocks if joint else 1)))
+        prefixes = min(prefixes, float(config.budget.steps * (members * (blocks if joint else 1) + blocks)))
     upper = 1.0
     if backend.share_trunk and sizes:
         upper = 1 - min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers
@@ -182,7 +182,8 @@ def _memory(
     if sizes is None:
         return {"weights": None, "searched": None, "kv_cache": None, "logits": None}
     width = 4 if config.model.dtype is DType.float32 else 2
-    rows = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
+    most = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
+    rows = min(most, members * config.budget.tasks_per_step)
     cached = rows * (PROMPT_TOKENS + COMPLETION_TOKENS) + (members + blocks) * PREFIX_TOKENS
     return {
         "weights": sizes.parameters * width,
