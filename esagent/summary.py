@@ -18,19 +18,22 @@ def choose(evaluations: Sequence[Evaluation]) -> int:
 
 
 def comparison(base: Evaluation, trained: Evaluation) -> dict[str, Any]:
-    """Base against trained agent on the tasks scored for both, with a 95% interval of the gain over tasks."""
+    """Base against trained agent on the tasks scored for both, with a 95% interval of the gain over tasks.
+
+    A module that no episode reached has the signal None.
+    """
     tasks = [task for task in base.rewards if task in trained.rewards]
     before = [base.rewards[task] for task in tasks]
     after = [trained.rewards[task] for task in tasks]
     gain, low, high = paired_gain(before, after, tasks)
-    modules = [module for module in base.signals if module in trained.signals]
+    modules = dict.fromkeys([*base.signals, *trained.signals])
     return {
         "n": len(tasks),
         "base": float(np.mean(before)),
         "trained": float(np.mean(after)),
         "gain": gain,
         "gain_interval": [low, high],
-        "signals": {m: {"base": base.signals[m], "trained": trained.signals[m]} for m in modules},
+        "signals": {m: {"base": base.signals.get(m), "trained": trained.signals.get(m)} for m in modules},
     }
 
 

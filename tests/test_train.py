@@ -295,3 +295,44 @@ train(vector_config({str(tmp_path)!r}), build=lambda config: replace(vector_part
         child.kill()
     assert "KeyboardInterrupt" in errors
     assert "Ctrl-C again" in errors
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("where", ["apply", "append", "write_snapshot"])
+def test_a_killed_run_resumes_to_the_same_numbers(finished, tmp_path: Path, where: str) -> None:
+    """SIGKILL in mid-step, between the metrics row and the journal record, and in a snapshot."""
+    config, path, summary = finished
+    code = f"""
+import os, signal
+from dataclasses import replace
+from tests.helpers.vector import VectorBackend, vector_config, vector_parts
+from esagent.runs.journal import Journal
+from esagent.train import train
+
+def dying(method, at):
+    def call(*arguments):
+        calls.append(1)
+        if len(calls) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*arguments)
+    calls = []
+    return call
+
+backend = VectorBackend()
+if {where!r} == "apply":
+    backend.apply = dying(backend.apply, 6)
+elif {where!r} == "write_snapshot":
+    backend.save = dying(backend.save, 3)
+else:
+    append = dying(Journal.append, 6)
+    Journal.append = lambda self, record: append(self, record)
+train(vector_config({str(tmp_path)!r}), build=lambda config: replace(vector_parts(config), backend=backend))
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    killed = run_of(replace(config, runs_dir=str(tmp_path)))
+    assert len(read_journal(killed / "journal.jsonl")) < config.budget.steps
+    again = resume(killed, build=vector_parts)
+    assert outcome(killed) == outcome(path)
+    for name in ("digest", "selected_step", "pool", "heldout", "episodes", "flops"):
+        assert again[name] == summary[name]

@@ -185,9 +185,8 @@ class EchoFamily:
         return Trajectory(turns, task.prompt)
 
     def validate(self) -> list[str]:
-        return (
-            [] if self.score(*(lambda t: (t, self.gold(t)))(self.tasks("heldout", 0, 1)[0])).reward == 1 else ["gold"]
-        )
+        task = self.tasks("heldout", 0, 1)[0]
+        return [] if self.score(task, self.gold(task)).reward == 1 else [f"gold of {task.id} does not score 1"]
 
 
 def vector_config(runs_dir: Path | str, **budget: Any) -> Config:
