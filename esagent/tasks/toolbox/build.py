@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esagent.core.episode import Task
+from esagent.core.episode import Task, ToolSpec
 from esagent.tasks.base import Split
 from esagent.tasks.toolbox.draw import Draw
 from esagent.tasks.toolbox.skill import Drawn
@@ -59,8 +60,12 @@ def build(template: Template, level: str, draw: Draw, task_id: str) -> Task | No
         "accept": [answer.lower()] if template[-1].startswith("weekday") else [],
         "carriers": list(hops[-1].carriers),
     }
-    specs = tuple(tool.spec for tool in make_tools(settings.tools).values())
-    return Task(task_id, "toolbox", split, prompt, specs, payload)
+    return Task(task_id, "toolbox", split, prompt, _specs(settings.tools), payload)
+
+
+@functools.cache
+def _specs(names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+    return tuple(tool.spec for tool in make_tools(names).values())
 
 
 def resolve(arguments: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
