@@ -96,9 +96,8 @@ def _search(run: RunDirectory, config: Config, parts: Parts, journal: Journal, s
     budget, backend, agent = config.budget, parts.backend, parts.agent
     credit = journal.records[-1]["credit"] if journal.records else uniform_credit(agent.modules)
     advice = f"go on with: esagent resume {run.path}"
-    began, first = time.monotonic(), len(journal.records)
 
-    for step in range(first, budget.steps + 1):
+    for step in range(len(journal.records), budget.steps + 1):
         if _due(step, budget.snapshot_every, budget.steps) or _due(step, budget.evaluate_every, budget.steps):
             write_snapshot(run.snapshots, step, backend)
         if _due(step, budget.evaluate_every, budget.steps):
@@ -135,7 +134,7 @@ def _search(run: RunDirectory, config: Config, parts: Parts, journal: Journal, s
         append_row(run.metrics, row)
         journal.append(journal_record(result))  # last: with it the step counts as done
         done = step + 1
-        left = (time.monotonic() - began) / (done - first) * (budget.steps - done)
+        left = sum(record["seconds"] for record in journal.records) / done * (budget.steps - done)
         progress.step(
             done, row["reward_mean"], row["reward_std"], sigma, allocation.counts(), row["tokens_per_second"], left
         )
