@@ -145,8 +145,8 @@ def _computed_tokens(
     """Tokens of a whole forward pass that are left after sharing.
 
     requests: a member that perturbs one of M modules shares the calls before that module, and about half of those
-    after it. prefixes: in a step one per member and perturbed module, and the centre's. trunk: layers below the lowest searched one are
-    computed once for a text; prefixes are the same text for all members, about half of the rest is.
+    after it. prefixes: in a step one per member and perturbed module, and the centre's. trunk: layers below the lowest
+    searched one are computed once for a text; prefixes are the same text for all members, about half of the rest is.
     """
     backend = config.backend
     own = 1.0

@@ -37,7 +37,7 @@ def test_sharing_saves_and_joint_costs_more() -> None:
     off = ["backend.share_prefix=false", "backend.share_requests=false", "backend.share_trunk=false"]
     default, joint, alone = (plan(compose(args)).computed_tokens for args in ([], ["allocation=joint"], off))
     assert default < joint < alone
-    assert alone == plan(compose(off)).tokens
+    assert alone == pytest.approx(plan(compose(off)).tokens, rel=1e-4)
 
 
 def test_float32_doubles_the_weights() -> None:
