@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any
-
-
-def quiet() -> None:
-    """Keep libraries off the terminal. Must run before they are imported; whatever the user set stays."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    warnings.filterwarnings("ignore")
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 def print_json(data: Mapping[str, Any]) -> None:

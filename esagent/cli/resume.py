@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
-from esagent.cli.output import quiet, show_summary
+from esagent.cli.output import show_summary
 from esagent.cli.train import Json
 
 
@@ -17,7 +18,7 @@ def resume(
 ) -> None:
     """Go on with an interrupted run."""
     with guarded():
-        quiet()
+        prepare()
         from esagent.runs.find import find_run
 
         directory = find_run(run)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded, tell
-from esagent.cli.output import print_json, quiet, show_summary
+from esagent.cli.output import print_json, show_summary
 
 Overrides = Annotated[
     list[str] | None,
@@ -35,7 +36,7 @@ def train(
     Groups: model backend agent task algorithm allocation sigma space budget, and experiment for a whole study.
     """
     with guarded():
-        quiet()
+        prepare()
         given = overrides or []
         if multirun:
             _run_many(given, config_dir, dry_run=dry_run, as_json=as_json)

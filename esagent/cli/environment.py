@@ -1,0 +1,22 @@
+"""What must be settled before torch and transformers are imported. Whatever the user set stays."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+
+
+def prepare() -> None:
+    """Keep libraries off the terminal, and let waiting threads give their core back."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    # By default OpenMP threads spin while they wait for each other. As soon as other work wants the same cores that
+    # slows a run down more than tenfold.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    warnings.filterwarnings("ignore")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
