@@ -35,7 +35,8 @@ def test_one_generate_call_per_round_for_all_members_and_tasks() -> None:
 
 def test_finished_episodes_leave_the_batch() -> None:
     def answer(request: Request) -> str:
-        return " add, add" if request.module == "planner" and "Add 1 " in request.prompt else solve(request)
+        twice = request.module == "planner" and "Add 1 " in request.prompt
+        return " Add 1 and 2; Add 1 and 2" if twice else solve(request)
 
     backend = ScriptedBackend(answer)
     episodes = rollout(AGENT, Sums(), backend, (), TASKS)

@@ -64,5 +64,5 @@ class ScriptedBackend:
 def solve(request: Request) -> str:
     """What a perfect model says to the modular agent about `Sums`."""
     number = request.prompt.split("Add ")[1].split(" and")[0]
-    answers = {"planner": " add", "selector": " add", "caller": f" add({number}, 2)"}
+    answers = {"planner": f" Add {number} and 2", "selector": " add", "caller": f" add({number}, 2)"}
     return answers.get(request.module, f" {int(number) + 2}")

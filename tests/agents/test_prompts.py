@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from esagent.agents.prompts import load_prompts, parse_prompt
 from esagent.agents.react import agent as react
 from esagent.core.episode import Message, ToolSpec
 from esagent.errors import ConfigError
+from esagent.tasks.toolbox.draw import split_of
+from esagent.tasks.toolbox.words import NAMES, TABLES, THINGS, WORDS
+from esagent.tools.registry import make_tools
 
 TEXT = """
 Do it well.
@@ -92,6 +96,20 @@ def test_names_every_missing_file(tmp_path: Path) -> None:
 
 def test_shipped_prompts_hold_examples() -> None:
     shipped = load_prompts(PROMPTS, MODULES, FIELDS) | load_prompts(react.PROMPTS, react.MODULES, react.FIELDS)
+    tools = [tool.spec for tool in make_tools().values()]
     for name, prompt in shipped.items():
-        assert len([m for m in prompt.messages([], "now") if m.role == "assistant"]) >= 1, name
-        assert all(m.content for m in prompt.messages([], "now"))
+        messages = prompt.messages(tools, "now")
+        roles = [m.role for m in messages if m.role != "system"]
+        assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"], name
+        assert len(roles) > 2, name
+        assert all(m.content for m in messages)
+
+
+def test_shipped_prompts_hold_nothing_of_validation_and_heldout() -> None:
+    texts = [path.read_text() for folder in (PROMPTS, react.PROMPTS) for path in folder.glob("*.txt")]
+    # A date counts as its year, as in the splits themselves.
+    tokens = set(re.findall(r"\d+|[A-Za-z]+", re.sub(r"(\d{4})-\d\d-\d\d", r"\1", "\n".join(texts))))
+    foreign = {number for number in tokens if number.isdecimal() and split_of(int(number)) != "train"}
+    for words in (WORDS, NAMES, THINGS, TABLES):
+        foreign |= tokens & {word for split in ("validation", "heldout") for word in words[split]}
+    assert not foreign

@@ -19,25 +19,29 @@ from esagent.core.episode import Completion, Task, ToolCall, Trajectory, Turn
 from esagent.tasks.base import Environment
 
 MODULES = ("planner", "selector", "caller", "synthesizer")
-FIELDS = frozenset({"question", "plan", "step", "tool", "signature", "results"})
+FIELDS = frozenset({"question", "plan", "step", "tool", "signature", "results", "result"})
 PROMPTS = Path(__file__).parent / "prompts"
 
-_BULLET = re.compile(r"\s*(?:\d+[.)]|[-*])\s")
+_BULLET = re.compile(r"^\s*(?:\d+[.)]|[-*])\s")
 
 MAX_NEW_TOKENS: Mapping[Style, Mapping[str, int]] = {
-    "raw": {"planner": 16, "selector": 8, "caller": 28, "synthesizer": 24},
+    "raw": {"planner": 40, "selector": 6, "caller": 28, "synthesizer": 24},
     "chat": {"planner": 64, "selector": 16, "caller": 192, "synthesizer": 192},
 }
 """Token budgets. A native tool call of a chat model is several times as long as `name(value)`."""
 
 
 class ModularAgent:
-    """Plans in words, then selects and calls one tool per step, then answers.
+    """Takes the question apart, then selects and calls one tool per step, then answers.
 
-    - planner: question -> step phrases separated by ", ".
-    - selector: question, step, results so far -> the name of a tool, as free text or, when `constrained`, as a choice.
-    - caller: the same and the tool -> one call, in any of the forms of esagent.agents.toolcalls.
+    - planner: question -> its steps, in words, separated by ";" (or one a line).
+    - selector: step -> the name of a tool, as free text or, when `constrained`, as a choice.
+    - caller: step, result of the step before and tool -> one call, in any of the forms of esagent.agents.toolcalls. It
+      is shown the examples of its tool alone.
     - synthesizer: question and results -> the answer.
+
+    What a module is shown is up to its prompt file; the fields are {question} {plan} {step} {tool} {signature}
+    {result} (of the step before) and {results} (of all steps so far).
 
     A tool name or call that cannot be read runs nothing; its error is the step's result, which later modules see. Tasks
     without tools go from the plan straight to the answer.
@@ -71,9 +75,9 @@ class ModularAgent:
         completion = yield request
         turns.append(Turn("planner", request.prompt, completion))
         plan = _steps(completion)
-        fields["plan"] = ", ".join(plan)
+        fields["plan"] = "; ".join(plan)
 
-        for step in (plan or ("",))[: self.max_turns if specs else 0]:
+        for step in (plan or (task.prompt,))[: self.max_turns if specs else 0]:
             fields["step"] = step
             choices = tuple(specs) if self.constrained else ()
             request = self._ask.request("selector", fields, task.tools, list_tools=True, choices=choices)
@@ -82,7 +86,7 @@ class ModularAgent:
             if name:
                 turns.append(Turn("selector", request.prompt, completion))
                 fields |= {"tool": name, "signature": signatures([specs[name]])}
-                request = self._ask.request("caller", fields, task.tools, native_tools=True)
+                request = self._ask.request("caller", fields, (specs[name],), native_tools=True)
                 completion = yield request
                 call = parse_call(completion, task.tools)
             else:
@@ -90,7 +94,7 @@ class ModularAgent:
             result = run_call(call, env)
             turns.append(Turn(request.module, request.prompt, completion, call, result))
             results.append(shown(result))
-            fields["results"] = "; ".join(results)
+            fields |= {"result": results[-1], "results": "; ".join(results)}
 
         request = self._ask.request("synthesizer", fields, task.tools)
         completion = yield request
@@ -99,9 +103,9 @@ class ModularAgent:
 
 
 def _steps(completion: Completion) -> tuple[str, ...]:
-    """The plan's phrases; a chat model may write one a line, with or without a number."""
-    text = visible_text(completion.text).replace("\n", ",")
-    return tuple(phrase for part in text.split(",") if (phrase := _BULLET.sub("", part).strip().rstrip(".")))
+    """The plan's steps; a chat model may write one a line, with or without a number."""
+    text = visible_text(completion.text).replace("\n", ";")
+    return tuple(phrase for part in text.split(";") if (phrase := _BULLET.sub("", part).strip().rstrip(".")))
 
 
 def _no_tool(completion: Completion, task: Task) -> ToolCall:

@@ -95,7 +95,7 @@ STARTS = (
             "heldout": (
                 "A bill of {start} must be paid within {days} days. What is the last date for that?",
                 "Start at {start} and go {days} days forward. Which date do you reach?",
-                "On {start} a pot is planted; it blooms {days} days later. On which date?",
+                "On {start} a pot is planted and blooms {days} days later. On which date?",
             ),
         },
         clauses={
