@@ -54,7 +54,15 @@ def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool =
     def options(group: str) -> list[str]:
         return hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
 
-    return screen(overrides, options, multirun=multirun)
+    screened = screen(overrides, options, multirun=multirun)
+    if screened.foreign:
+        try:
+            hydra_compose(CONFIG_NAME, overrides=screened.foreign)
+        # Hydra does not check its own settings as it checks others: any of these may come out of a wrong one.
+        except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, KeyError) as error:
+            screened.problems.append(f"{' '.join(screened.foreign)}: {explain(error)}")
+            screened.accepted = [item for item in screened.accepted if item not in screened.foreign]
+    return screened
 
 
 def compose(overrides: Sequence[str] = (), config_dir: str | Path | None = None) -> Config:

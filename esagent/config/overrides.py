@@ -28,9 +28,13 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 @dataclass
 class Screened:
-    """accepted: overrides as Hydra shall see them. problems: one line for each that it shall not see."""
+    """accepted: overrides as Hydra shall see them; foreign: those of them that set Hydra itself (`hydra.*`).
+
+    problems: one line for each override that Hydra shall not see.
+    """
 
     accepted: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -41,7 +45,7 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
     mappings and their keys (`task.options.size=3`) to the `++` that Hydra wants for keys the schema does not list.
     """
     result = Screened()
-    foreign = any(raw.startswith("hydra.searchpath") for raw in overrides)
+    extended = any(raw.startswith("hydra.searchpath") for raw in overrides)
     parser = OverridesParser.create()
     for raw in overrides:
         try:
@@ -53,6 +57,7 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
         key = override.key_or_group
         if key == "hydra" or override.is_hydra_override():
             result.accepted.append(raw)
+            result.foreign.append(raw)
             continue
         problem = _form(override, multirun)
         if not problem and key in GROUPS:
@@ -60,7 +65,7 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
             if translated:
                 result.accepted[:0] = translated  # first, so that model.* overrides still win
                 continue
-            problem = None if foreign else _option(override, options(key))
+            problem = None if extended else _option(override, options(key))
         elif not problem:
             problem = _value(override)
         if problem:

@@ -21,7 +21,7 @@ _forms = st.tuples(_signs, _keys, st.sampled_from(["=", "=", "=", ""]), _values)
 _overrides = st.lists(_forms | st.text(max_size=20), max_size=4)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_overrides)
 def test_never_anything_but_a_config_or_its_problems(overrides: list[str]) -> None:
     problems: tuple[str, ...] = ()
