@@ -65,7 +65,7 @@ class Parameters:
         return out
 
     def apply(self, update: Update) -> Applied:
-        """Move the centre along the update (see `Update`); the estimate is summed in fp64, in the order of its terms."""
+        """Move the centre along the update (see `Update`); estimates are summed in fp64, in the order of the terms."""
         before = dict(self.centre)
         intended: dict[str, Tensor] = {}
         moved: dict[str, float] = {}

@@ -25,7 +25,8 @@ TASK = Task(
     prompt="First convert 5 kilometers to meters, then subtract 20 from it.",
     tools=SPECS,
     payload={
-        "plan": ["convert units", "calculate"],
+        "plan": ["convert 5 kilometers to meters", "subtract 20 from it"],
+        "said": [["5", "kilometers", "meters"], ["20"]],
         "calls": [
             _gold("convert", _CONVERT, _CONVERT, "5000"),
             _gold("calculator", _SUBTRACT, {"expression": "5000 - 20"}, "4980"),
@@ -36,7 +37,7 @@ TASK = Task(
         "tables": {},
     },
 )
-PLAN = ("convert units", "calculate")
+PLAN = ("convert 5 kilometers to meters", "subtract 20 from it")
 RIGHT = [("convert", {"value": "5", "from": "km", "to": "m"}), ("calculator", {"expression": "5000-20"})]
 
 Calls = Sequence[tuple[str, dict]]
@@ -47,7 +48,7 @@ def _run(name: str, arguments: dict) -> ToolResult:
 
 
 def _modular(plan: Sequence[str], calls: Calls, answer: str, chosen: Sequence[str] | None = None) -> Score:
-    turns = [Turn("planner", "", Completion(", ".join(plan)))]
+    turns = [Turn("planner", "", Completion("; ".join(plan)))]
     for at, (name, arguments) in enumerate(calls):
         turns.append(Turn("selector", "", Completion((chosen or [n for n, _ in calls])[at])))
         turns.append(Turn("caller", "", Completion(""), ToolCall(name, arguments), _run(name, arguments)))
@@ -66,8 +67,23 @@ def test_fully_right() -> None:
     assert score.signals == {"planner": 1.0, "selector": 1.0, "caller": 1.0, "synthesizer": 1.0}
 
 
-def test_case_and_a_point_in_the_plan_do_not_count() -> None:
-    assert _modular(("Convert units", " calculate."), RIGHT, "4980").success
+@pytest.mark.parametrize(
+    ("plan", "share"),
+    [
+        (("Turn 5 Kilometers into Meters.", "take 20 away"), 1.0),
+        (("convert 5 kilometers to meters", "subtract from it"), 0.5),  # drops its number
+        (("convert 5 kilometers to meters", "subtract 20 from 5"), 0.5),  # names what belongs to the other step
+        (("convert 5 kilometers to meters, then subtract 20", "subtract 20"), 0.5),
+        (("subtract 20 from it", "convert 5 kilometers to meters"), 0.0),
+        (("convert 50 kilometers to meters", "subtract 20 from it"), 0.5),
+        ((), 0.0),
+    ],
+)
+def test_a_step_is_judged_by_what_it_names(plan: tuple[str, ...], share: float) -> None:
+    score = _modular(plan, RIGHT, "4980")
+    assert score.signals["planner"] == share
+    assert score.success == (share == 1.0)
+    assert score.reward == pytest.approx(1.0 if share == 1.0 else 0.9)
 
 
 def test_wrong_answer_alone() -> None:
@@ -85,7 +101,7 @@ def test_short_plan() -> None:
 
 def test_long_plan_costs_the_plan_and_a_part_of_the_tools() -> None:
     extra = ("calculator", {"expression": "4980 + 0"})
-    score = _modular((*PLAN, "calculate"), [*RIGHT, extra], "4980")
+    score = _modular((*PLAN, "add 0"), [*RIGHT, extra], "4980")
     assert score.reward == pytest.approx(0.25 * 2 / 3 + 0.25 + 0.4)
     assert score.signals["planner"] == pytest.approx(2 / 3)
     assert (score.success, score.reason) == (False, "planner")
@@ -107,7 +123,7 @@ def test_wrong_second_tool() -> None:
 
 
 def test_a_selector_that_follows_a_wrong_plan_is_not_blamed() -> None:
-    score = _modular(("edit text", "calculate"), [("text", {"operation": "upper", "string": "a"}), RIGHT[1]], "A")
+    score = _modular(("write a in capitals", "subtract 20 from it"), [("text", {"operation": "upper", "string": "a"}), RIGHT[1]], "A")
     assert score.reason == "planner"
     assert "selector" not in score.signals
 

@@ -1,4 +1,5 @@
-from esagent.tasks.toolbox.family import ToolboxFamily
-from esagent.tasks.toolbox.steps import STEPS
+"""The toolbox family: short questions that need one to three tool calls."""
 
-__all__ = ["STEPS", "ToolboxFamily"]
+from esagent.tasks.toolbox.family import ToolboxFamily
+
+__all__ = ["ToolboxFamily"]

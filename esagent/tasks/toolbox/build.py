@@ -11,7 +11,7 @@ from esagent.tasks.base import Split
 from esagent.tasks.toolbox.draw import Draw
 from esagent.tasks.toolbox.skill import Drawn
 from esagent.tasks.toolbox.skills import FOLLOWS, STARTS
-from esagent.tasks.toolbox.steps import STEPS
+from esagent.tasks.toolbox.plans import said
 from esagent.tasks.toolbox.templates import DISTRACTORS, FRAMES, LEVELS, Template, skill_tool
 from esagent.tools.registry import ToolEnvironment, make_tools
 
@@ -20,7 +20,7 @@ def build(template: Template, level: str, draw: Draw, task_id: str) -> Task | No
     """One task of a template, or None when the values drawn do not fit together (try another key).
 
     payload: `template`, `wordings` (the sentences used, slots open), `tables` of the environment, and the gold `plan`
-    (step phrases), `calls` (name, arguments with markers "$1" for the result of hop 1, `resolved` arguments, `result`),
+    (the question's parts, one per hop), `said` (what each part must name, see plans.py), `calls` (name, arguments with markers "$1" for the result of hop 1, `resolved` arguments, `result`),
     `answer`, other answers to `accept`, and `carriers` (words that may follow the answer).
     """
     settings, split = LEVELS[level], draw.split
@@ -44,7 +44,7 @@ def build(template: Template, level: str, draw: Draw, task_id: str) -> Task | No
         results.append(result.output)
         call = {"name": skill_tool(skill), "arguments": dict(hop.arguments), "resolved": resolved}
         calls.append({**call, "result": result.output})
-    prompt, wordings = _write(template, hops, draw)
+    prompt, wordings, plan = _write(template, hops, draw)
     if settings.distractor:
         sentence = draw.pick(DISTRACTORS[split])
         idle = sentence.format(name=draw.name(), n=draw.number(2, settings.high), things=draw.thing())
@@ -54,7 +54,8 @@ def build(template: Template, level: str, draw: Draw, task_id: str) -> Task | No
         "template": list(template),
         "wordings": wordings,
         "tables": tables,
-        "plan": [STEPS[call["name"]] for call in calls],
+        "plan": plan,
+        "said": [said(call["arguments"], part) for call, part in zip(calls, plan, strict=True)],
         "calls": calls,
         "answer": answer,
         "accept": [answer.lower()] if template[-1].startswith("weekday") else [],
@@ -82,15 +83,16 @@ def _resolve(value: Any, results: Sequence[str]) -> Any:
     return value
 
 
-def _write(template: Template, hops: Sequence[Drawn], draw: Draw) -> tuple[str, list[str]]:
-    """The question, and the open sentences it is made of."""
+def _write(template: Template, hops: Sequence[Drawn], draw: Draw) -> tuple[str, list[str], list[str]]:
+    """The question, the open sentences it is made of, and its parts, one per hop."""
     split: Split = draw.split
     if len(template) == 1:
         question = draw.pick(STARTS[template[0]].questions[split])
-        return question.format(**hops[0].slots), [question]
+        prompt = question.format(**hops[0].slots)
+        return prompt, [question], [prompt]
     sources = [STARTS[template[0]].clauses, *(FOLLOWS[skill].clauses for skill in template[1:])]
     sentences = [draw.pick(clauses[split]) for clauses in sources]
     parts = [sentence.format(**hop.slots) for sentence, hop in zip(sentences, hops, strict=True)]
     frame = draw.pick(FRAMES[len(template)][split])
     filled = dict(zip("abc", parts, strict=False))
-    return frame.format(**filled, A=parts[0][0].upper() + parts[0][1:]), [frame, *sentences]
+    return frame.format(**filled, A=parts[0][0].upper() + parts[0][1:]), [frame, *sentences], parts

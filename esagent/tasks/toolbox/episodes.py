@@ -7,7 +7,6 @@ from typing import Any
 
 from esagent.core.episode import Completion, Task, ToolCall, Trajectory, Turn
 from esagent.tasks.base import Environment
-from esagent.tasks.toolbox.steps import STEPS
 
 NO_TOOL = "teapot"
 
@@ -15,7 +14,7 @@ NO_TOOL = "teapot"
 def gold_trajectory(task: Task, env: Environment) -> Trajectory:
     """Planner, then selector and caller per gold call, then synthesizer; every call is executed in `env`."""
     plan, answer = tuple(task.payload["plan"]), task.payload["answer"]
-    turns = [_turn("planner", task, ", ".join(plan))]
+    turns = [_turn("planner", task, "; ".join(plan))]
     for gold in task.payload["calls"]:
         call = ToolCall(gold["name"], gold["resolved"])
         turns.append(_turn("selector", task, call.name))
@@ -29,7 +28,7 @@ def junk_trajectories(task: Task, env: Environment) -> dict[str, Trajectory]:
     plan, answer = tuple(task.payload["plan"]), task.payload["answer"]
     wrong = next(tool.name for tool in task.tools if tool.name != task.payload["calls"][0]["name"])
     values = " ".join([task.prompt, *(f"{rows}" for rows in task.payload["tables"].values())])
-    planner = _turn("planner", task, ", ".join(plan))
+    planner = _turn("planner", task, "; ".join(plan))
     words = ("blah " * 20).strip()
     return {
         "empty": Trajectory((), ""),
@@ -38,7 +37,7 @@ def junk_trajectories(task: Task, env: Environment) -> dict[str, Trajectory]:
         "plan and answer": Trajectory((planner, _turn("synthesizer", task, answer)), answer, plan),
         "answer only": Trajectory((_turn("synthesizer", task, answer),), answer),
         "copied question": Trajectory((_turn("synthesizer", task, task.prompt),), task.prompt),
-        "every value": Trajectory((planner, _turn("synthesizer", task, values)), values, tuple(STEPS.values())),
+        "every value": Trajectory((planner, _turn("synthesizer", task, values)), values, (values,)),
         "words": Trajectory(
             tuple(_turn(m, task, words) for m in ("planner", "selector", "synthesizer")), words, (words,)
         ),

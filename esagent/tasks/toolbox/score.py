@@ -2,7 +2,7 @@
 
 Reward, weights by default plan .1, tools .25, arguments .25, answer .4, with n gold hops:
 
-    plan       1 when the plan is the gold plan and the first tool is right
+    plan       1 when the plan has one right step per hop (see plans.py) and the first tool is right
     tools      hops before the first wrong tool / max(n, hops made)
     arguments  mean over the n gold hops of the share of right arguments; 0 from the first wrong tool on
     answer     1 when the final answer is right and follows from the whole gold chain, really executed
@@ -15,8 +15,8 @@ guessing, copying the question or listing every number earns nothing.
 Signals follow the blame rules of EvoTool (arXiv 2603.04900), earliest causal mistake first:
 
     planner      share of the plan that is right: too short, too long and wrong steps all count
-    selector     share of its choices that were right, up to the first wrong one; a wrong choice where the plan names
-                 a wrong step is not its mistake, and not counted
+    selector     share of its choices that were right, up to the first wrong one; a wrong choice for a wrong step is
+                 not its mistake, and not counted
     caller       share of right arguments over the hops whose tool was right, given the results it was shown
     synthesizer  1 when its answer is the last result (of the gold chain: the gold answer)
 """
@@ -30,7 +30,7 @@ from typing import Any
 from esagent.core.episode import Score, Task, ToolCall, ToolResult, Trajectory
 from esagent.tasks.toolbox.answers import matches
 from esagent.tasks.toolbox.build import resolve
-from esagent.tasks.toolbox.steps import normal_step
+from esagent.tasks.toolbox.plans import right_steps
 from esagent.tools.base import Tool
 from esagent.tools.calculator import Expression
 
@@ -72,8 +72,8 @@ def score_episode(task: Task, trajectory: Trajectory, tools: Mapping[str, Tool],
     planned = "planner" in modules
     hops = _hops(trajectory, tools, drop_corrected=not planned)
     judged = _judge(gold, hops, tools)
-    plan = [normal_step(step) for step in trajectory.plan]
-    plan_right = plan == list(task.payload["plan"])
+    steps = right_steps(trajectory.plan, task.payload["said"])
+    plan_right = len(trajectory.plan) == len(gold) and all(steps)
     accepted = [task.payload["answer"], *task.payload["accept"]]
     chain_right = judged.shares == (1.0,) * len(gold)
     answer_right = matches(trajectory.answer, accepted, task.payload["carriers"])
@@ -90,7 +90,7 @@ def score_episode(task: Task, trajectory: Trajectory, tools: Mapping[str, Tool],
     reward = 1.0 if success else sum(getattr(weights, name) * parts[name] for name in counted) / total
 
     if planned:
-        signals = _signals(task, plan, hops, judged, tools)
+        signals = _signals(steps, max(len(trajectory.plan), len(gold)), len(gold), hops, judged)
         if "synthesizer" in modules and judged.last is not None and judged.last.ok:
             faithful = answer_right if chain_right else matches(trajectory.answer, [judged.last.output])
             signals["synthesizer"] = float(faithful)
@@ -164,16 +164,15 @@ def _agreement(expected: Any, given: Any) -> float:
     return 0.5 if same_numbers else 0.0
 
 
-def _signals(
-    task: Task, plan: Sequence[str], hops: Sequence[Hop], judged: Judged, tools: Mapping[str, Tool]
-) -> dict[str, float]:
-    """Signals of planner, selector and caller; a module whose own work cannot be judged is absent."""
-    gold = task.payload["plan"]
-    agreeing = next((i for i, (a, b) in enumerate(zip(plan, gold, strict=False)) if a != b), min(len(plan), len(gold)))
-    signals = {"planner": agreeing / max(len(plan), len(gold))}
+def _signals(steps: Sequence[bool], planned: int, gold: int, hops: Sequence[Hop], judged: Judged) -> dict[str, float]:
+    """Signals of planner, selector and caller; a module whose own work cannot be judged is absent.
+
+    steps: which planned steps were right. planned: the longer of the plan and the gold plan.
+    """
+    signals = {"planner": sum(steps) / planned}
     choices = judged.hops
-    wrong_choice = judged.hops < min(len(hops), len(gold))
-    if wrong_choice and plan[judged.hops : judged.hops + 1] == [gold[judged.hops]]:
+    wrong_choice = judged.hops < min(len(hops), gold)
+    if wrong_choice and all(steps[judged.hops : judged.hops + 1]) and judged.hops < len(steps):
         choices += 1
     if choices:
         signals["selector"] = judged.hops / choices
