@@ -45,6 +45,13 @@ class UpdateNorm(Enum):
     total = "total"
 
 
+class Positions(Enum):
+    """Where the searched parameters act: on every token, or from the last token of the prompt on (the answer)."""
+
+    all = "all"
+    answer = "answer"
+
+
 class Rule(Enum):
     plain = "plain"
     momentum = "momentum"
@@ -143,6 +150,7 @@ class SpaceConfig:
     layers: str = "18-29"  # "18-29", "24,27", "last:8"
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
+    positions: Positions = Positions.answer
     rank: int = 8  # core only
     init: str = "svd"  # core only: svd or orthonormal
 

@@ -17,10 +17,12 @@ class AdapterSpace(Protocol):
     """Named blocks of small tensors that add a term to the output of some linear layers.
 
     lowest_layer: the first layer any of them touches; everything below is the same for all members.
+    answers_only: the terms act from the last token of the prompt on; the prompt before it is the base model's.
     """
 
     parameters: Parameters
     lowest_layer: int
+    answers_only: bool
 
     def terms(self, slots: Sequence[Mapping[str, Tensor]]) -> dict[str, Term]:
         """Per site, the term for tokens of these slots. A slot's mapping is what `Parameters.values` returns."""

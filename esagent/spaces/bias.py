@@ -19,8 +19,9 @@ from esagent.spaces.sites import Site
 class BiasSpace:
     """Additive vectors on the outputs of `sites`, one set per module."""
 
-    def __init__(self, sites: Sequence[Site], modules: Sequence[str]) -> None:
+    def __init__(self, sites: Sequence[Site], modules: Sequence[str], answers_only: bool = False) -> None:
         self.sites = tuple(sites)
+        self.answers_only = answers_only
         self.lowest_layer = min(s.layer for s in self.sites)
         self.parameters = Parameters(
             [

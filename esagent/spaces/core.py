@@ -22,8 +22,11 @@ from esagent.spaces.sites import Site
 class CoreSpace:
     """r x r cores at `sites`, one set per module."""
 
-    def __init__(self, sites: Sequence[Site], modules: Sequence[str], rank: int, init: str) -> None:
+    def __init__(
+        self, sites: Sequence[Site], modules: Sequence[str], rank: int, init: str, answers_only: bool = False
+    ) -> None:
         self.sites = tuple(sites)
+        self.answers_only = answers_only
         self.rank = rank
         self.lowest_layer = min(s.layer for s in self.sites)
         self._factors = {s.path: _factors(s, rank, init) for s in self.sites}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from esagent.config.schema import SpaceConfig
+from esagent.config.schema import Positions, SpaceConfig
 from esagent.errors import ConfigError
 from esagent.spaces.base import AdapterSpace
 from esagent.spaces.bias import BiasSpace
@@ -21,8 +21,9 @@ def make_space(config: SpaceConfig, model: nn.Module, modules: Sequence[str]) ->
         raise ConfigError(f"space.modules: {unknown[0]!r} is no module of this agent; it has {', '.join(modules)}")
     searched = [m for m in modules if not config.modules or m in config.modules]
     sites = find_sites(model, config.layers, config.sites)
+    only = config.positions is Positions.answer
     if config.name == "bias":
-        return BiasSpace(sites, searched)
+        return BiasSpace(sites, searched, only)
     if config.name == "core":
-        return CoreSpace(sites, searched, config.rank, config.init)
+        return CoreSpace(sites, searched, config.rank, config.init, only)
     raise ConfigError(f"space.name={config.name!r}: expected bias or core")

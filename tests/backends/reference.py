@@ -1,4 +1,7 @@
-"""The slow, plain way: materialise a member's weights and let transformers run it alone, token by token."""
+"""The slow, plain way: materialise a member's weights and let transformers run it alone, token by token.
+
+Parameters that act on answers alone: the base model reads all of the prompt but its last token, the member goes on.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,11 @@ def complete(
     ]
     tokens: list[int] = []
     seen: list[Tensor] = []
+    base = materialise(model, space, "", None)
     while len(tokens) < request.max_new_tokens:
-        logits = plain(torch.tensor([ids + tokens])).logits[0, -1].float()
+        read = base(torch.tensor([ids[:-1]]), use_cache=True).past_key_values if space.answers_only else None
+        rest = ids[-1:] + tokens if space.answers_only else ids + tokens
+        logits = plain(torch.tensor([rest]), past_key_values=read).logits[0, -1].float()
         seen.append(logits)
         tokens.append(int(logits.argmax()))
         text = tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)

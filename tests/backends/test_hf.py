@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from esagent.backends.hf.backend import HFBackend
-from esagent.config.schema import BackendConfig, SpaceConfig
+from esagent.config.schema import BackendConfig, Positions, SpaceConfig
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
@@ -18,9 +18,12 @@ from tests.helpers.tiny import KINDS, make_tiny
 
 MODULES = ("planner", "caller")
 SPACES = {
-    "bias": SpaceConfig(name="bias", layers="2-3", sites=["down_proj"]),
-    "core": SpaceConfig(name="core", layers="2,3", sites=["o_proj", "down_proj"], rank=4),
-    "core-random": SpaceConfig(name="core", layers="1-3", sites=["q_proj"], rank=3, init="orthonormal"),
+    "bias": SpaceConfig(name="bias", layers="2-3", sites=["down_proj"], positions=Positions.all),
+    "bias-answer": SpaceConfig(name="bias", layers="2-3", sites=["down_proj"], positions=Positions.answer),
+    "core": SpaceConfig(name="core", layers="2,3", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
+    "core-random": SpaceConfig(
+        name="core", layers="1-3", sites=["q_proj"], rank=3, init="orthonormal", positions=Positions.answer
+    ),
 }
 PREFIXES = {
     "planner": "Task: add 2 and 3\nPlan: calculate\n\nTask: what day is it\nPlan: look up\n",
@@ -80,15 +83,17 @@ def test_population_in_one_batch_equals_members_alone(kind: str, space: str) -> 
 @pytest.mark.parametrize("options", [
     {"draft": False}, {"share_prefix": False}, {"share_requests": False}, {"share_trunk": False}, {"max_batch_rows": 3},
 ])  # fmt: skip
-def test_every_sharing_switch_gives_the_same_answers(options: dict[str, object]) -> None:
+@pytest.mark.parametrize("space", ["bias", "bias-answer"])
+def test_every_sharing_switch_gives_the_same_answers(options: dict[str, object], space: str) -> None:
     members = population()
     asked = requests(len(members))
-    plain = [c.text for c in backend("llama", "bias").generate(asked, members)]
-    assert [c.text for c in backend("llama", "bias", **options).generate(asked, members)] == plain
+    plain = [c.text for c in backend("llama", space).generate(asked, members)]
+    assert [c.text for c in backend("llama", space, **options).generate(asked, members)] == plain
 
 
-def test_drafts_and_the_prefix_cache_follow_the_centre() -> None:
-    engine = backend("llama", "bias")
+@pytest.mark.parametrize("space", ["bias", "bias-answer"])
+def test_drafts_and_the_prefix_cache_follow_the_centre(space: str) -> None:
+    engine = backend("llama", space)
     members = population()
     asked = requests(len(members))
     engine.generate(asked, members)

@@ -78,23 +78,22 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing() -> None:
     ask = [Request("m", f"Task {i}", max_new_tokens=5, stop=()) for i in range(16)]
     plain = [c.text for c in backend().generate(ask, [])]
     engine = backend(max_batch_rows=16)
-    check, decode = engine._engine.check, engine._engine.decode
+    start, finish = engine._engine.start, engine._engine.finish
     sizes: list[int] = []
 
     def small(jobs: Any) -> Any:
         sizes.append(len(jobs))
         if len(jobs) > 4:
             raise torch.OutOfMemoryError("not enough memory")
-        return check(jobs)
+        return start(jobs)
 
-    def small_decode(parts: Any) -> None:
-        rows = sum(len(p.jobs) for p in parts)
-        if rows > 2:
-            decode(parts[:1])  # what was done before the failure must not count twice
+    def small_finish(live: Any) -> None:
+        if len(live.jobs) > 2:
+            engine._engine.advance(live)  # what was done before the failure must not count twice
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        decode(parts)
+        finish(live)
 
-    engine._engine.check, engine._engine.decode = small, small_decode  # type: ignore[method-assign]
+    engine._engine.start, engine._engine.finish = small, small_finish  # type: ignore[method-assign]
     assert [c.text for c in engine.generate(ask, [])] == plain
     assert sizes[0] == 16
     assert max(sizes[-2:]) <= 4
@@ -106,7 +105,7 @@ def test_a_single_row_that_does_not_fit_ends_with_one_line() -> None:
     def never(jobs: Any) -> Any:
         raise torch.OutOfMemoryError("not enough memory")
 
-    engine._engine.check = never  # type: ignore[method-assign]
+    engine._engine.start = never  # type: ignore[method-assign]
     with pytest.raises(RunError, match="single row"):
         engine.generate([Request("m", "x")], [])
 
@@ -117,7 +116,7 @@ def test_other_errors_are_not_mistaken_for_memory() -> None:
     def broken(jobs: Any) -> Any:
         raise RuntimeError("shape mismatch")
 
-    engine._engine.check = broken  # type: ignore[method-assign]
+    engine._engine.start = broken  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="shape"):
         engine.generate([Request("m", "x"), Request("m", "y")], [])
 

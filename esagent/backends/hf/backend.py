@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,13 @@ import torch
 
 from esagent.backends.base import Applied
 from esagent.backends.hf.choose import Ending
-from esagent.backends.hf.engine import Engine, Live, split
+from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
+from esagent.backends.hf.drafts import Drafts
+from esagent.backends.hf.engine import Engine, Live, merge, split
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.prefixes import Prefixes
-from esagent.backends.hf.slots import Hooks, Slots, is_centre
+from esagent.backends.hf.slots import Hooks, Slots
 from esagent.config.schema import BackendConfig
 from esagent.core.episode import Completion, Cost, Request
 from esagent.core.population import Block, Perturbation, Update
@@ -26,7 +28,7 @@ from esagent.errors import RunError
 from esagent.models.chat import render
 from esagent.spaces.base import AdapterSpace
 
-_TOKENS_AT_ONCE = {"cpu": 2048, "cuda": 32768}  # beyond this a larger pass is no faster
+_TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 32768}  # beyond this a larger pass is no faster
 _ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
 
 
@@ -40,16 +42,20 @@ class HFBackend:
         self._network = Network(model)
         self.meter = Meter()
         kind = self._network.device.type
+        if kind == "cpu":
+            keep_freed_memory()
+            pack_linears(model)
         self._max_tokens = _TOKENS_AT_ONCE[kind]
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
         sites = {t.site: model.get_submodule(t.site) for t in space.parameters.tensors}
         self._hooks = Hooks(sites)
         low = space.lowest_layer if config.share_trunk else 0
         self._low = low
-        self._prefixes = Prefixes(self._network, self._hooks, low, self.meter, self._max_tokens)
+        only = space.answers_only
+        self._prefixes = Prefixes(self._network, self._hooks, low, only, self.meter, self._max_tokens)
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
-        self._engine = Engine(self._network, self._hooks, self._prefixes, self._ending, low, self.meter)
-        self._drafts: dict[Hashable, Tokens] = {}
+        drafts = Drafts(config.draft)
+        self._engine = Engine(self._network, self._hooks, self._prefixes, self._ending, drafts, low, only, self.meter)
         self._encoded: dict[str, Tokens] = {}
         self._cost = Cost()
 
@@ -70,7 +76,7 @@ class HFBackend:
             jobs.setdefault(key, job)
             keys.append(key)
         self._hooks.use(self.space.terms(slots.values))
-        outcomes = dict(zip(jobs, self._run(list(jobs.values()), requests, keys), strict=True))
+        outcomes = dict(zip(jobs, self._run(list(jobs.values())), strict=True))
         completions, seen = [], set()
         prompt = completion = shared = 0
         for key in keys:
@@ -122,89 +128,60 @@ class HFBackend:
             self._encoded[text] = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return self._encoded[text]
 
-    def _run(self, jobs: list[Job], requests: Sequence[Request], keys: Sequence[Any]) -> list[Outcome]:
-        """All jobs to their end. Prompts never answered before go first, one job each, to give the others a draft."""
+    def _run(self, jobs: list[Job]) -> list[Outcome]:
+        """All jobs to their end, in batches of bounded size; neighbours share most."""
         self._prefixes.prepare(jobs)
+        order = sorted(range(len(jobs)), key=lambda i: (jobs[i].prefix, jobs[i].prompt, jobs[i].slot))
         outcomes: dict[int, Outcome] = {}
-        waiting = sorted(
-            range(len(jobs)), key=lambda i: (jobs[i].prefix, jobs[i].prompt, not is_centre(jobs[i].slot_key))
-        )
-        while waiting:
-            wave, later, new = [], [], set()
-            for i in waiting:
-                name = self._draft_name(jobs[i])
-                if not self._config.draft or not jobs[i].greedy or name in self._drafts:
-                    wave.append(i)
-                elif name in new:
-                    later.append(i)
-                else:
-                    new.add(name)
-                    wave.append(i)
-            ready = [replace(jobs[i], draft=self._draft_for(jobs[i])) for i in wave]
-            for i, outcome in zip(wave, self._pass(ready), strict=True):
-                outcomes[i] = outcome
-                name = self._draft_name(jobs[i])
-                if jobs[i].greedy and (is_centre(jobs[i].slot_key) or name not in self._drafts):
-                    self._drafts[name] = tuple(t for t in outcome.tokens if t >= 0)
-            waiting = later
-        return [outcomes[i] for i in range(len(jobs))]
-
-    def _draft_name(self, job: Job) -> Hashable:
-        return job.slot_key[0], job.prefix, job.prompt, job.stop
-
-    def _draft_for(self, job: Job) -> Tokens:
-        if not self._config.draft or not job.greedy:
-            return ()
-        return self._drafts.get(self._draft_name(job), ())[: job.max_new]
-
-    def _pass(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Check in passes of bounded size, then decode what is left in batches of bounded size."""
-        outcomes: list[Outcome] = []
         live: list[Live] = []
         at = 0
-        while at < len(jobs):
-            count = self._fitting(jobs, at)
+        while at < len(order):
+            count = self._fitting([jobs[i] for i in order[at : at + self._max_rows]])
+            part = order[at : at + count]
             try:
-                done, left = self._engine.check(jobs[at : at + count])
+                batch = self._engine.start([jobs[i] for i in part])
+                self._engine.advance(batch)
             except (torch.OutOfMemoryError, RuntimeError) as error:
                 self._shrink(error, count)
                 continue
-            outcomes.extend(done)
+            outcomes.update(zip(part, batch.outcomes, strict=True))
             at += count
-            if left is not None:
-                live.append(left)
-            if sum(len(part.jobs) for part in live) >= self._max_rows or at >= len(jobs):
-                self._decode(live)
+            batch = self._engine.remaining(batch)
+            if batch.jobs:
+                live.append(batch)
+            if live and (sum(len(b.jobs) for b in live) >= self._max_rows or at >= len(order)):
+                self._finish(live)
                 live = []
-        return outcomes
+        return [outcomes[i] for i in range(len(jobs))]
 
-    def _decode(self, live: list[Live]) -> None:
-        if not live:
-            return
-        before = [(out, len(out.tokens)) for part in live for out in part.outcomes]
+    def _finish(self, live: list[Live]) -> None:
+        before = [(out, len(out.tokens), out.reason) for part in live for out in part.outcomes]
         try:
-            self._engine.decode(live)
+            self._engine.finish(merge(live))
         except (torch.OutOfMemoryError, RuntimeError) as error:
             self._shrink(error, len(before))
-            for outcome, count in before:
-                outcome.tokens, outcome.reason, outcome.text = outcome.tokens[:count], "", ""
+            for outcome, count, reason in before:
+                if not reason:
+                    outcome.tokens, outcome.reason, outcome.text = outcome.tokens[:count], "", ""
             for part in live:
                 for piece in split(part, self._max_rows):
-                    self._decode([piece])
+                    self._finish([piece])
 
-    def _fitting(self, jobs: Sequence[Job], at: int) -> int:
-        """How many of the next jobs fit one pass: bounded by tokens, rows and a quarter of the free memory."""
+    def _fitting(self, jobs: Sequence[Job]) -> int:
+        """How many of the next jobs fit one batch: bounded by tokens and a quarter of the free memory."""
         net = self._network
         per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
         room = _free_memory(net.device) // 4
-        tokens = memory = count = 0
-        for job in jobs[at : at + self._max_rows]:
-            tokens += len(job.fed)
+        tokens = memory = 0
+        shared: set[Any] = set()
+        for count, job in enumerate(jobs):
+            name = (job.prefix, job.prompt, None if self.space.answers_only else job.slot)
+            tokens += 8 if name in shared else len(job.prompt)
+            shared.add(name)
             memory += job.length * per_slot
             if count and (tokens > self._max_tokens or memory > room):
-                break
-            count += 1
-        return count
+                return count
+        return len(jobs)
 
     def _shrink(self, error: Exception, rows: int) -> None:
         """After running out of memory: half the rows next time. Any other error goes on up."""

@@ -1,28 +1,29 @@
 """One batched decode for all members and all tasks.
 
-A call goes in two phases. *Check*: every job's prompt, followed by its draft (what the centre answered to the same
-prompt), runs in one pass; a row whose own greedy tokens agree with the whole draft is finished, the others keep the
-part that agrees and their own next token. *Decode*: the rows left go on token by token. Greedy results are those of
-token-by-token decoding; a draft only saves time.
+A batch first computes its prompts, then advances all its rows together, pass by pass, until each has ended. In a pass a
+row is fed its newest token and a guess at what follows; the part of the guess that its own greedy choice confirms is
+kept, with the token behind it. Greedy results are those of token-by-token decoding.
 
-Below the lowest searched layer all members are equal. There a batch holds one row per distinct token sequence
-(a node); above, one row per job.
+Nothing is computed twice that is the same. Below the lowest searched layer all members are equal, so there a batch
+holds one row per distinct token sequence (a node); above, one row per job. Parameters that act on answers alone leave
+the prompt the same for all members as well, through all layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from esagent.backends.hf.choose import Ending, pick
+from esagent.backends.hf.drafts import Drafts
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.packing import KVStore, pack
 from esagent.backends.hf.prefixes import Prefixes
-from esagent.backends.hf.slots import Hooks
+from esagent.backends.hf.slots import NEUTRAL, Hooks
 
 _COMPACT_BELOW = 0.75  # copying the rows left costs about as much as computing a quarter of them once more
 
@@ -39,156 +40,184 @@ class Live:
 
 
 class Engine:
-    """Runs jobs on a network. `low` is the lowest searched layer; 0 turns trunk sharing off."""
+    """Runs jobs on a network.
+
+    low: the lowest searched layer; 0 turns trunk sharing off.
+    answers_only: the searched parameters act from the last token of the prompt on, and not on the prompt before it.
+    """
 
     def __init__(
-        self, network: Network, hooks: Hooks, prefixes: Prefixes, ending: Ending, low: int, meter: Meter
+        self,
+        network: Network,
+        hooks: Hooks,
+        prefixes: Prefixes,
+        ending: Ending,
+        drafts: Drafts,
+        low: int,
+        answers_only: bool,
+        meter: Meter,
     ) -> None:
         self._net = network
         self._hooks = hooks
         self._prefixes = prefixes
         self._ending = ending
+        self._drafts = drafts
         self._low = low
+        self._answers_only = answers_only
         self._meter = meter
 
-    def check(self, jobs: Sequence[Job]) -> tuple[list[Outcome], Live | None]:
-        """First pass over prompts and drafts. Returns all outcomes, and the rows that did not finish."""
-        net = self._net
-        node_of: dict[tuple[Tokens, Tokens], int] = {}
-        nodes = [node_of.setdefault((j.prefix, j.fed), len(node_of)) for j in jobs]
-        keys = list(node_of)
-        starts, hidden, trunk = self._trunk_pass(keys)
-        counts = [len(j.fed) for j in jobs]
-        rows = torch.cat([torch.arange(starts[n], starts[n] + c) for n, c in zip(nodes, counts, strict=True)])
-        width = max(len(j.prefix) + len(j.fed) for j in jobs)
-        upper = net.store(self._low, net.depth, len(jobs), width)
-        self._prefixes.fill_upper(upper, jobs)
-        packing = pack([len(j.prefix) for j in jobs], counts, net.groups, net.dtype, net.device)
-        slot = torch.tensor([j.slot for j in jobs], device=net.device)[packing.row]
-        with self._hooks.tokens(slot):
-            states = net.layers_between(hidden[rows.to(net.device)], self._low, net.depth, upper, packing)
-        self._meter.upper_tokens += len(rows)
-        outcomes = self._compare(jobs, states)
-        live = [i for i, (job, out) in enumerate(zip(jobs, outcomes, strict=True)) if not self._ended(job, out)]
-        if not live:
-            return outcomes, None
-        index = torch.tensor(live, device=net.device)
-        kept: dict[tuple[int, Tokens], int] = {}
-        nodes_live = [kept.setdefault((nodes[i], tuple(outcomes[i].tokens)), len(kept)) for i in live]
-        source = torch.tensor([n for n, _ in kept], device=net.device)
-        return outcomes, Live(
-            [jobs[i] for i in live], [outcomes[i] for i in live], upper.select(index), trunk.select(source), nodes_live
-        )
-
-    def _ended(self, job: Job, outcome: Outcome) -> bool:
-        return bool(outcome.reason) or self._ending.update(job, outcome)
-
-    def _trunk_pass(self, keys: Sequence[tuple[Tokens, Tokens]]) -> tuple[list[int], Tensor, KVStore]:
-        """States [T, hidden] of every node's tokens below the searched layers, and where each node starts."""
-        net = self._net
-        counts = [len(fed) for _, fed in keys]
-        starts = [0]
-        for count in counts[:-1]:
-            starts.append(starts[-1] + count)
-        tokens = torch.tensor([t for _, fed in keys for t in fed], device=net.device)
-        hidden = net.embed(tokens)
-        trunk = net.store(0, self._low, len(keys), max(len(p) + len(f) for p, f in keys))
-        if self._low:
-            self._prefixes.fill_trunk(trunk, [p for p, _ in keys])
-            packing = pack([len(p) for p, _ in keys], counts, net.groups, net.dtype, net.device)
-            hidden = net.layers_between(hidden, 0, self._low, trunk, packing)
-            self._meter.trunk_tokens += len(tokens)
-        return starts, hidden, trunk
-
-    def _compare(self, jobs: Sequence[Job], states: Tensor) -> list[Outcome]:
-        """Each row's own next tokens along its draft, up to and including the first that differs."""
-        wanted: list[int] = []
-        end = 0
-        for job in jobs:
-            end += len(job.fed)
-            wanted.extend(range(end - max(1, len(job.draft)), end))
-        chosen = states[torch.tensor(wanted, device=states.device)]
-        self._meter.head_tokens += len(wanted)
-        own = self._net.greedy(chosen).tolist()
-        outcomes, at = [], 0
-        for job in jobs:
-            if not job.greedy:
-                outcomes.append(Outcome([pick(job, (), self._net.logits(chosen[at : at + 1])[0])]))
-                at += 1
-                continue
-            mine = own[at : at + max(1, len(job.draft))]
-            at += len(mine)
-            agree = 0
-            while agree < len(job.draft) and mine[agree] == job.draft[agree]:
-                agree += 1
-            self._meter.drafted += len(job.draft)
-            self._meter.accepted += agree
-            outcomes.append(Outcome(mine[: min(agree + 1, len(mine))]))
-        return outcomes
-
-    def decode(self, parts: Sequence[Live]) -> None:
-        """Run live rows to their end; fills their outcomes."""
-        live = _merge(parts)
-        while live.jobs:
-            chosen = self._step(live)
-            for job, outcome, token in zip(live.jobs, live.outcomes, chosen, strict=True):
-                if not outcome.reason:
-                    outcome.tokens.append(token)
-                    self._ending.update(job, outcome)
-            live = _advance(live)
-
-    def _step(self, live: Live) -> list[int]:
-        """The next token of every row."""
-        net = self._net
-        first: dict[int, int] = {}
-        for row, node in enumerate(live.nodes):
-            first.setdefault(node, row)
-        heads = [first[n] for n in range(len(first))]
-        places = [
-            len(j.prefix) + len(j.prompt) + len(o.tokens) - 1 for j, o in zip(live.jobs, live.outcomes, strict=True)
+    def start(self, jobs: Sequence[Job]) -> Live:
+        """Compute the prompts of `jobs`, all but their last token."""
+        prompts: dict[tuple[Tokens, Tokens], int] = {}
+        nodes = [prompts.setdefault((j.prefix, j.prompt), len(prompts)) for j in jobs]
+        width = max(job.length for job in jobs)
+        trunk, hidden, starts = self._prompt_trunk(list(prompts), width)
+        rows: dict[tuple[int, int], int] = {}
+        row_of = [
+            rows.setdefault((n, NEUTRAL if self._answers_only else j.slot), len(rows))
+            for n, j in zip(nodes, jobs, strict=True)
         ]
-        last = torch.tensor([live.outcomes[r].tokens[-1] for r in heads], device=net.device)
-        hidden = net.embed(last)
+        first = dict(zip(reversed(row_of), reversed(jobs), strict=True))
+        upper = self._prompt_upper([first[r] for r in range(len(rows))], list(rows), hidden, starts, width)
+        if row_of != list(range(len(rows))):
+            upper = upper.select(torch.tensor(row_of, device=self._net.device))
+        return Live(list(jobs), [Outcome([]) for _ in jobs], upper, trunk, nodes)
+
+    def _prompt_trunk(self, prompts: Sequence[tuple[Tokens, Tokens]], width: int) -> tuple[KVStore, Tensor, list[int]]:
+        """Trunk store of the prompts, their states below the searched layers, and where each begins in these."""
+        net = self._net
+        counts = [len(prompt) - 1 for _, prompt in prompts]
+        starts = [sum(counts[:i]) for i in range(len(counts))]
+        shortest = min(len(prefix) + count for (prefix, _), count in zip(prompts, counts, strict=True))
+        trunk = net.store(0, self._low, len(prompts), width, full=shortest)
+        hidden = net.embed(torch.tensor([t for _, p in prompts for t in p[:-1]], dtype=torch.int64, device=net.device))
         if self._low:
-            packing = pack([places[r] for r in heads], [1] * len(heads), net.groups, net.dtype, net.device)
-            hidden = net.layers_between(hidden, 0, self._low, live.trunk, packing)
-            self._meter.trunk_tokens += len(heads)
-        hidden = hidden[torch.tensor(live.nodes, device=net.device)]
-        packing = pack(places, [1] * len(places), net.groups, net.dtype, net.device)
-        with self._hooks.tokens(torch.tensor([j.slot for j in live.jobs], device=net.device)):
-            states = net.layers_between(hidden, self._low, net.depth, live.upper, packing)
-        self._meter.upper_tokens += len(places)
-        self._meter.head_tokens += len(places)
+            self._prefixes.fill_trunk(trunk, [prefix for prefix, _ in prompts])
+            if len(hidden):
+                packing = pack([len(p) for p, _ in prompts], counts, net.groups, net.dtype, net.device)
+                hidden = net.layers_between(hidden, 0, self._low, trunk, packing)
+                self._meter.trunk_tokens += len(hidden)
+        return trunk, hidden, starts
+
+    def _prompt_upper(
+        self, jobs: Sequence[Job], rows: Sequence[tuple[int, int]], hidden: Tensor, starts: Sequence[int], width: int
+    ) -> KVStore:
+        """Upper store of the prompts, a row per (prompt, slot)."""
+        net = self._net
+        counts = [len(job.prompt) - 1 for job in jobs]
+        upper = net.store(
+            self._low, net.depth, len(rows), width, full=min(len(j.prefix) + len(j.prompt) - 1 for j in jobs)
+        )
+        self._prefixes.fill_upper(upper, jobs)
+        if not sum(counts):
+            return upper
+        picked = [torch.arange(starts[n], starts[n] + c) for (n, _), c in zip(rows, counts, strict=True)]
+        packing = pack([len(j.prefix) for j in jobs], counts, net.groups, net.dtype, net.device)
+        slot = torch.tensor([slot for _, slot in rows], device=net.device).index_select(0, packing.row)
+        with self._hooks.tokens(slot):
+            net.layers_between(
+                hidden.index_select(0, torch.cat(picked).to(net.device)), self._low, net.depth, upper, packing
+            )
+        self._meter.upper_tokens += sum(counts)
+        return upper
+
+    def finish(self, live: Live) -> None:
+        """Run all rows to their end; fills their outcomes."""
+        while live.jobs:
+            self.advance(live)
+            live = self.remaining(live)
+
+    def advance(self, live: Live) -> None:
+        """One pass: every unfinished row gains at least one token."""
+        net, meter = self._net, self._meter
+        feeds = [self._feed(job, out) for job, out in zip(live.jobs, live.outcomes, strict=True)]
+        places = [
+            len(j.prefix) + len(j.prompt) - 1 + len(o.tokens) for j, o in zip(live.jobs, live.outcomes, strict=True)
+        ]
+        hidden, token_of = self._trunk_step(live, feeds, places)
+        counts = [len(feed) for feed in feeds]
+        packing = pack(places, counts, net.groups, net.dtype, net.device)
+        slot = torch.tensor([j.slot for j in live.jobs], device=net.device).index_select(0, packing.row)
+        with self._hooks.tokens(slot):
+            states = net.layers_between(hidden.index_select(0, token_of), self._low, net.depth, live.upper, packing)
+        meter.upper_tokens += len(states)
+        meter.head_tokens += len(states)
         chosen = net.greedy(states).tolist()
-        for row, (job, outcome) in enumerate(zip(live.jobs, live.outcomes, strict=True)):
-            if not job.greedy and not outcome.reason:
-                chosen[row] = pick(job, outcome.tokens, net.logits(states[row : row + 1])[0])
-        return chosen
+        at = 0
+        for job, outcome, feed in zip(live.jobs, live.outcomes, feeds, strict=True):
+            if not outcome.reason:
+                own = chosen[at : at + len(feed)] if job.greedy else self._special(job, outcome, states[at])
+                self._take(job, outcome, own, feed[1:])
+            at += len(feed)
+
+    def _feed(self, job: Job, outcome: Outcome) -> Tokens:
+        last = outcome.tokens[-1] if outcome.tokens else job.prompt[-1]
+        if outcome.reason:
+            return (max(last, 0),)  # a finished row that was not dropped yet; its answer is ignored
+        return (last, *self._drafts.guess(job, outcome.tokens))
+
+    def _special(self, job: Job, outcome: Outcome, state: Tensor) -> list[int]:
+        return [pick(job, outcome.tokens, self._net.logits(state[None])[0])]
+
+    def _trunk_step(self, live: Live, feeds: Sequence[Tokens], places: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """States of the nodes' new tokens below the searched layers, and for every token of every row its place there.
+
+        Rows of one node that have parted get nodes of their own first.
+        """
+        net = self._net
+        parts: dict[Hashable, int] = {}
+        keys = [(n, tuple(o.tokens), f) for n, o, f in zip(live.nodes, live.outcomes, feeds, strict=True)]
+        nodes = [parts.setdefault(key, len(parts)) for key in keys]
+        first = dict(zip(reversed(nodes), reversed(range(len(nodes))), strict=True))
+        heads = [first[n] for n in range(len(parts))]
+        if self._low:
+            parents = [live.nodes[r] for r in heads]
+            if parents != list(range(live.trunk.rows)):
+                live.trunk = live.trunk.select(torch.tensor(parents, device=net.device))
+        live.nodes = nodes
+        counts = [len(feeds[r]) for r in heads]
+        hidden = net.embed(torch.tensor([t for r in heads for t in feeds[r]], device=net.device))
+        if self._low:
+            packing = pack([places[r] for r in heads], counts, net.groups, net.dtype, net.device)
+            hidden = net.layers_between(hidden, 0, self._low, live.trunk, packing)
+            self._meter.trunk_tokens += len(hidden)
+        starts = [sum(counts[:i]) for i in range(len(counts))]
+        token_of = torch.tensor([starts[n] + i for n, f in zip(nodes, feeds, strict=True) for i in range(len(f))])
+        return hidden, token_of.to(net.device)
+
+    def _take(self, job: Job, outcome: Outcome, own: Sequence[int], guess: Tokens) -> None:
+        """Keep the row's own tokens as far as the guess foresaw them, and one more."""
+        for i, token in enumerate(own):
+            outcome.tokens.append(token)
+            if self._ending.update(job, outcome):
+                self._drafts.learn(job, outcome.tokens)
+            confirmed = i < len(guess) and guess[i] == token
+            self._meter.accepted += confirmed
+            if outcome.reason or not confirmed:
+                break
+        self._meter.drafted += len(guess)
+
+    def remaining(self, live: Live) -> Live:
+        """Drop finished rows when enough have finished."""
+        going = [i for i, outcome in enumerate(live.outcomes) if not outcome.reason]
+        if not going:
+            return Live([], [], live.upper, live.trunk, [])
+        if len(going) >= _COMPACT_BELOW * len(live.jobs):
+            return live
+        return _pick(live, going)
 
 
 def split(live: Live, rows: int) -> list[Live]:
     """The same rows in pieces of at most `rows`."""
-    device = live.upper.keys[0].device
-    pieces = []
-    for first in range(0, len(live.jobs), rows):
-        index = list(range(first, min(first + rows, len(live.jobs))))
-        kept: dict[int, int] = {}
-        nodes = [kept.setdefault(live.nodes[i], len(kept)) for i in index]
-        pieces.append(
-            Live(
-                [live.jobs[i] for i in index],
-                [live.outcomes[i] for i in index],
-                live.upper.select(torch.tensor(index, device=device)),
-                live.trunk.select(torch.tensor(list(kept), device=device)),
-                nodes,
-            )
-        )
-    return pieces
+    count = len(live.jobs)
+    return [_pick(live, list(range(first, min(first + rows, count)))) for first in range(0, count, rows)]
 
 
-def _merge(parts: Sequence[Live]) -> Live:
-    """Rows of several first passes in one batch, with room for what they may still generate."""
-    width = max(job.length for part in parts for job in part.jobs)
+def merge(parts: Sequence[Live]) -> Live:
+    """Rows of several batches in one."""
+    if len(parts) == 1:
+        return parts[0]
+    width = max(part.upper.width for part in parts)
     nodes: list[int] = []
     for part in parts:
         offset = max(nodes) + 1 if nodes else 0
@@ -197,23 +226,19 @@ def _merge(parts: Sequence[Live]) -> Live:
         [j for part in parts for j in part.jobs],
         [o for part in parts for o in part.outcomes],
         KVStore.concatenate([p.upper for p in parts], width),
-        KVStore.concatenate([p.trunk for p in parts], width) if parts[0].trunk.keys else parts[0].trunk,
+        KVStore.concatenate([p.trunk for p in parts], width),
         nodes,
     )
 
 
-def _advance(live: Live) -> Live:
-    """Drop finished rows when enough have finished, and give every distinct continuation its own node."""
-    going = [i for i, o in enumerate(live.outcomes) if not o.reason]
-    keep = going if len(going) < _COMPACT_BELOW * len(live.jobs) else list(range(len(live.jobs)))
-    if not going:
-        return Live([], [], live.upper, live.trunk, [])
-    kept: dict[tuple[int, int], int] = {}
-    nodes = [kept.setdefault((live.nodes[i], live.outcomes[i].tokens[-1]), len(kept)) for i in keep]
-    parents = [n for n, _ in kept]
+def _pick(live: Live, index: Sequence[int]) -> Live:
     device = live.upper.keys[0].device
-    upper = live.upper if len(keep) == len(live.jobs) else live.upper.select(torch.tensor(keep, device=device))
-    trunk = live.trunk
-    if trunk.keys and parents != list(range(trunk.keys[0].shape[0])):
-        trunk = trunk.select(torch.tensor(parents, device=device))
-    return Live([live.jobs[i] for i in keep], [live.outcomes[i] for i in keep], upper, trunk, nodes)
+    kept: dict[int, int] = {}
+    nodes = [kept.setdefault(live.nodes[i], len(kept)) for i in index]
+    return Live(
+        [live.jobs[i] for i in index],
+        [live.outcomes[i] for i in index],
+        live.upper.select(torch.tensor(index, device=device)),
+        live.trunk.select(torch.tensor(list(kept), device=device)),
+        nodes,
+    )

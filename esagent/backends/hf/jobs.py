@@ -16,7 +16,6 @@ class Job:
 
     slot: index of its parameters in this call; slot_key: the same, valid beyond this call.
     prefix, prompt: token ids; the prefix's keys and values are computed once per slot.
-    draft: a guess at the completion (with its stop token), checked in one pass; () for none.
     choices: token sequences of which the completion must be one; () for free text.
     """
 
@@ -29,22 +28,16 @@ class Job:
     choices: tuple[Tokens, ...] = ()
     temperature: float = 0.0
     seed: int = 0
-    draft: Tokens = ()
 
     @property
     def greedy(self) -> bool:
-        """Free greedy decoding, the only kind a draft can be checked for."""
+        """Free greedy decoding, the only kind that a guess can be checked for."""
         return self.temperature == 0 and not self.choices
-
-    @property
-    def fed(self) -> Tokens:
-        """Tokens of the first pass: the prompt and all of the draft but its last token, which predicts nothing."""
-        return self.prompt + self.draft[:-1]
 
     @property
     def length(self) -> int:
         """Positions a row of this job can come to occupy."""
-        return len(self.prefix) + len(self.prompt) + max(self.max_new, len(self.draft))
+        return len(self.prefix) + len(self.prompt) + self.max_new
 
 
 @dataclass
@@ -58,11 +51,10 @@ class Outcome:
 
 @dataclass
 class Meter:
-    """Work really done: layer-tokens below and from the lowest searched layer, head evaluations, drafts that held."""
+    """Work really done: layer-tokens below and from the lowest searched layer, head evaluations, guesses that held."""
 
     trunk_tokens: int = 0
     upper_tokens: int = 0
     head_tokens: int = 0
     drafted: int = 0
     accepted: int = 0
-    seconds: float = 0.0

@@ -43,7 +43,7 @@ def pack(
     within = torch.arange(longest)
     there = within[None, :] < count[:, None]
     first = torch.cumsum(count, 0) - count
-    padded = first[:, None] + torch.minimum(within[None, :], count[:, None] - 1)
+    padded = (first[:, None] + torch.minimum(within[None, :], count[:, None] - 1)).clamp_(0, int(count.sum()) - 1)
     positions = start[:, None] + within[None, :]
     blocked = torch.arange(width)[None, None, :] > positions[:, :, None]
     mask = torch.zeros(blocked.shape, dtype=dtype).masked_fill_(blocked, float("-inf"))
@@ -88,6 +88,11 @@ class KVStore:
         return cls(low, make(), make())
 
     @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.keys[0].shape[0] if self.keys else 0
+
+    @property
     def width(self) -> int:
         """Slots per row."""
         return self.keys[0].shape[2] if self.keys else 0
@@ -121,7 +126,7 @@ class KVStore:
     @classmethod
     def concatenate(cls, stores: Sequence[KVStore], width: int) -> KVStore:
         """Rows of several stores, in order, with `width` slots each at least."""
-        wide = [s.resized(max(width, max(t.width for t in stores))) for s in stores]
+        wide = [s.resized(max(width, *(t.width for t in stores))) for s in stores]
         layers = range(len(wide[0].keys))
         return cls(
             wide[0].low,

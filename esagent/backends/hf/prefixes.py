@@ -10,31 +10,41 @@ from torch import Tensor
 from esagent.backends.hf.jobs import Job, Meter, SlotKey, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.packing import KVStore, pack
-from esagent.backends.hf.slots import Hooks, is_centre
+from esagent.backends.hf.slots import CENTRE, NEUTRAL, Hooks, is_centre
 
 
 class Prefixes:
     """Keys and values of every prefix. `low` is the lowest searched layer."""
 
-    def __init__(self, network: Network, hooks: Hooks, low: int, meter: Meter, max_tokens: int) -> None:
+    def __init__(
+        self, network: Network, hooks: Hooks, low: int, answers_only: bool, meter: Meter, max_tokens: int
+    ) -> None:
         self._network = network
         self._hooks = hooks
         self._low = low
+        self._answers_only = answers_only
         self._meter = meter
         self._max_tokens = max_tokens
         self._trunk: dict[Tokens, tuple[Tensor, KVStore]] = {}
         self._upper: dict[Tokens, tuple[KVStore, dict[SlotKey, int]]] = {}
 
     def forget(self) -> None:
-        """The centre moved: everything above the trunk is stale."""
-        self._upper.clear()
+        """The centre moved: everything above the trunk is stale, unless the parameters leave prefixes alone."""
+        if not self._answers_only:
+            self._upper.clear()
+
+    def _owner(self, job: Job) -> tuple[SlotKey, int]:
+        """Under which parameters a job's prefix is computed."""
+        return (("", CENTRE), NEUTRAL) if self._answers_only else (job.slot_key, job.slot)
 
     def prepare(self, jobs: Sequence[Job]) -> None:
         """Compute what these jobs need and nobody computed yet; drop what belongs to earlier populations."""
         needed: dict[Tokens, dict[SlotKey, int]] = {}
         for job in jobs:
             if job.prefix:
-                needed.setdefault(job.prefix, {})[job.slot_key] = job.slot
+                slot_key, slot = self._owner(job)
+                needed.setdefault(job.prefix, {})[slot_key] = slot
+        self._upper = {prefix: found for prefix, found in self._upper.items() if prefix in needed or self._answers_only}
         for prefix, slots in needed.items():
             store, rows = self._upper.get(prefix, (None, {}))
             keep = [key for key in rows if key in slots or is_centre(key)]
@@ -78,7 +88,7 @@ class Prefixes:
         """Copy the prefix of every row, under its own slot, into the upper store."""
         for prefix, rows in _by_prefix([j.prefix for j in jobs]).items():
             source, row_of = self._upper[prefix]
-            _copy(store, source, rows, [row_of[jobs[r].slot_key] for r in rows], len(jobs))
+            _copy(store, source, rows, [row_of[self._owner(jobs[r])[0]] for r in rows], len(jobs))
 
 
 def _by_prefix(prefixes: Sequence[Tokens]) -> dict[Tokens, list[int]]:

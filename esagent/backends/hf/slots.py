@@ -14,6 +14,8 @@ from esagent.core.population import Perturbation
 from esagent.spaces.base import AdapterSpace, Term
 
 CENTRE = "centre"
+NEUTRAL = 0
+"""Slot of the base model itself, in every call."""
 
 
 class Slots:
@@ -26,8 +28,8 @@ class Slots:
         self._space = space
         self._members = members
         self._index: dict[SlotKey, int] = {}
-        self.values: list[Mapping[str, Tensor]] = []
-        self.keys: list[SlotKey] = []
+        self.values: list[Mapping[str, Tensor]] = [{}]
+        self.keys: list[SlotKey] = [("", CENTRE)]
 
     def of(self, request: Request) -> int:
         """Index of the request's slot."""
