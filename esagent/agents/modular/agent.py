@@ -25,7 +25,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 _BULLET = re.compile(r"^\s*(?:\d+[.)]|[-*])\s")
 
 MAX_NEW_TOKENS: Mapping[Style, Mapping[str, int]] = {
-    "raw": {"planner": 36, "selector": 6, "caller": 28, "synthesizer": 24},
+    "raw": {"planner": 36, "selector": 6, "caller": 28, "synthesizer": 16},
     "chat": {"planner": 64, "selector": 16, "caller": 192, "synthesizer": 192},
 }
 """Token budgets. A native tool call of a chat model is several times as long as `name(value)`."""

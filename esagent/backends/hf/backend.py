@@ -20,6 +20,7 @@ from esagent.backends.hf.engine import Engine, Live, merge, split
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.prefixes import Prefixes
+from esagent.backends.hf.prompts import PromptStates
 from esagent.backends.hf.slots import Hooks, Slots
 from esagent.config.schema import BackendConfig
 from esagent.core.episode import Completion, Cost, Request
@@ -29,6 +30,7 @@ from esagent.models.chat import render
 from esagent.spaces.base import AdapterSpace
 
 _TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 32768}  # beyond this a larger pass is no faster
+_STATES = 1 << 30  # bytes of prompt states kept at most
 _ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
 
 
@@ -55,7 +57,10 @@ class HFBackend:
         self._prefixes = Prefixes(self._network, self._hooks, low, only, self.meter, self._max_tokens)
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
         drafts = Drafts(config.draft)
-        self._engine = Engine(self._network, self._hooks, self._prefixes, self._ending, drafts, low, only, self.meter)
+        states = PromptStates(min(_STATES, _free_memory(self._network.device) // 16))
+        self._engine = Engine(
+            self._network, self._hooks, self._prefixes, self._ending, drafts, states, low, only, self.meter
+        )
         self._encoded: dict[str, Tokens] = {}
         self._cost = Cost()
 

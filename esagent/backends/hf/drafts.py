@@ -13,7 +13,7 @@ from esagent.backends.hf.jobs import Job, Tokens
 from esagent.backends.hf.slots import is_centre
 
 _KNOWN = 8  # completions remembered per prompt
-_LOOKUP = 6  # tokens guessed from the prompt
+_LOOKUP = 10  # tokens guessed from the prompt
 _PROMPTS = 50_000
 
 

@@ -23,6 +23,7 @@ from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.packing import KVStore, pack
 from esagent.backends.hf.prefixes import Prefixes
+from esagent.backends.hf.prompts import Key, PromptStates
 from esagent.backends.hf.slots import NEUTRAL, Hooks
 
 _COMPACT_BELOW = 0.75  # copying the rows left costs about as much as computing a quarter of them once more
@@ -53,6 +54,7 @@ class Engine:
         prefixes: Prefixes,
         ending: Ending,
         drafts: Drafts,
+        states: PromptStates,
         low: int,
         answers_only: bool,
         meter: Meter,
@@ -62,64 +64,74 @@ class Engine:
         self._prefixes = prefixes
         self._ending = ending
         self._drafts = drafts
+        self._states = states
         self._low = low
         self._answers_only = answers_only
         self._meter = meter
 
     def start(self, jobs: Sequence[Job]) -> Live:
         """Compute the prompts of `jobs`, all but their last token."""
-        prompts: dict[tuple[Tokens, Tokens], int] = {}
+        prompts: dict[Key, int] = {}
         nodes = [prompts.setdefault((j.prefix, j.prompt), len(prompts)) for j in jobs]
+        owners: dict[tuple[int, int], int] = {}
+        slots = [NEUTRAL if self._answers_only else job.slot for job in jobs]
+        row_of = [owners.setdefault(pair, len(owners)) for pair in zip(nodes, slots, strict=True)]
         width = max(job.length for job in jobs)
-        trunk, hidden, starts = self._prompt_trunk(list(prompts), width)
-        rows: dict[tuple[int, int], int] = {}
-        row_of = [
-            rows.setdefault((n, NEUTRAL if self._answers_only else j.slot), len(rows))
-            for n, j in zip(nodes, jobs, strict=True)
-        ]
-        first = dict(zip(reversed(row_of), reversed(jobs), strict=True))
-        upper = self._prompt_upper([first[r] for r in range(len(rows))], list(rows), hidden, starts, width)
-        if row_of != list(range(len(rows))):
+        compute = self._remembered if self._answers_only else self._prompts
+        trunk, upper = compute(list(prompts), list(owners), width)
+        if row_of != list(range(len(owners))):
             upper = upper.select(torch.tensor(row_of, device=self._net.device))
         return Live(list(jobs), [Outcome([]) for _ in jobs], upper, trunk, nodes)
 
-    def _prompt_trunk(self, prompts: Sequence[tuple[Tokens, Tokens]], width: int) -> tuple[KVStore, Tensor, list[int]]:
-        """Trunk store of the prompts, their states below the searched layers, and where each begins in these."""
+    def _remembered(
+        self, prompts: Sequence[Key], owners: Sequence[tuple[int, int]], width: int
+    ) -> tuple[KVStore, KVStore]:
+        """The same as `_prompts`, but computing only what no earlier call has."""
+        states = self._states
+        new = [prompts[i] for i in states.missing(prompts)]
+        if new:
+            longest = max(len(prefix) + len(prompt) for prefix, prompt in new)
+            states.keep(new, self._prompts(new, [(i, NEUTRAL) for i in range(len(new))], longest))
+        trunk, upper = self._room(prompts, owners, width)
+        states.fill(prompts, (trunk, upper))
+        return trunk, upper
+
+    def _room(self, prompts: Sequence[Key], owners: Sequence[tuple[int, int]], width: int) -> tuple[KVStore, KVStore]:
+        """Stores for the prompts' trunks, a row each, and for the layers above, a row per (prompt, slot), with the
+        prefixes in place."""
         net = self._net
-        counts = [len(prompt) - 1 for _, prompt in prompts]
-        starts = [sum(counts[:i]) for i in range(len(counts))]
-        shortest = min(len(prefix) + count for (prefix, _), count in zip(prompts, counts, strict=True))
-        trunk = net.store(0, self._low, len(prompts), width, full=shortest)
-        hidden = net.embed(torch.tensor([t for _, p in prompts for t in p[:-1]], dtype=torch.int64, device=net.device))
+        full = min(len(prefix) + len(prompt) - 1 for prefix, prompt in prompts)
+        trunk = net.store(0, self._low, len(prompts), width, full)
+        upper = net.store(self._low, net.depth, len(owners), width, full)
         if self._low:
             self._prefixes.fill_trunk(trunk, [prefix for prefix, _ in prompts])
-            if len(hidden):
-                packing = pack([len(p) for p, _ in prompts], counts, net.groups, net.dtype, net.device)
-                hidden = net.layers_between(hidden, 0, self._low, trunk, packing)
-                self._meter.trunk_tokens += len(hidden)
-        return trunk, hidden, starts
+        self._prefixes.fill_upper(upper, [(prompts[n][0], slot) for n, slot in owners])
+        return trunk, upper
 
-    def _prompt_upper(
-        self, jobs: Sequence[Job], rows: Sequence[tuple[int, int]], hidden: Tensor, starts: Sequence[int], width: int
-    ) -> KVStore:
-        """Upper store of the prompts, a row per (prompt, slot)."""
+    def _prompts(
+        self, prompts: Sequence[Key], owners: Sequence[tuple[int, int]], width: int
+    ) -> tuple[KVStore, KVStore]:
+        """Trunk store of the prompts and upper store of the owners (prompt, slot), computed."""
         net = self._net
-        counts = [len(job.prompt) - 1 for job in jobs]
-        upper = net.store(
-            self._low, net.depth, len(rows), width, full=min(len(j.prefix) + len(j.prompt) - 1 for j in jobs)
-        )
-        self._prefixes.fill_upper(upper, jobs)
+        trunk, upper = self._room(prompts, owners, width)
+        counts = [len(prompt) - 1 for _, prompt in prompts]
         if not sum(counts):
-            return upper
-        picked = [torch.arange(starts[n], starts[n] + c) for (n, _), c in zip(rows, counts, strict=True)]
-        packing = pack([len(j.prefix) for j in jobs], counts, net.groups, net.dtype, net.device)
-        slot = torch.tensor([slot for _, slot in rows], device=net.device).index_select(0, packing.row)
+            return trunk, upper
+        hidden = net.embed(torch.tensor([t for _, p in prompts for t in p[:-1]], device=net.device))
+        if self._low:
+            packing = pack([len(p) for p, _ in prompts], counts, net.groups, net.dtype, net.device)
+            hidden = net.layers_between(hidden, 0, self._low, trunk, packing)
+            self._meter.trunk_tokens += len(hidden)
+        starts = [sum(counts[:i]) for i in range(len(counts))]
+        picked = torch.cat([torch.arange(starts[n], starts[n] + counts[n]) for n, _ in owners]).to(net.device)
+        packing = pack(
+            [len(prompts[n][0]) for n, _ in owners], [counts[n] for n, _ in owners], net.groups, net.dtype, net.device
+        )
+        slot = torch.tensor([slot for _, slot in owners], device=net.device).index_select(0, packing.row)
         with self._hooks.tokens(slot):
-            net.layers_between(
-                hidden.index_select(0, torch.cat(picked).to(net.device)), self._low, net.depth, upper, packing
-            )
-        self._meter.upper_tokens += sum(counts)
-        return upper
+            net.layers_between(hidden.index_select(0, picked), self._low, net.depth, upper, packing)
+        self._meter.upper_tokens += len(picked)
+        return trunk, upper
 
     def finish(self, live: Live) -> None:
         """Run all rows to their end; fills their outcomes."""

@@ -26,6 +26,7 @@ class Prefixes:
         self._meter = meter
         self._max_tokens = max_tokens
         self._trunk: dict[Tokens, tuple[Tensor, KVStore]] = {}
+        self._names: dict[int, SlotKey] = {}
         self._upper: dict[Tokens, tuple[KVStore, dict[SlotKey, int]]] = {}
 
     def forget(self) -> None:
@@ -33,18 +34,17 @@ class Prefixes:
         if not self._answers_only:
             self._upper.clear()
 
-    def _owner(self, job: Job) -> tuple[SlotKey, int]:
-        """Under which parameters a job's prefix is computed."""
-        return (("", CENTRE), NEUTRAL) if self._answers_only else (job.slot_key, job.slot)
-
     def prepare(self, jobs: Sequence[Job]) -> None:
         """Compute what these jobs need and nobody computed yet; drop what belongs to earlier populations."""
         needed: dict[Tokens, dict[SlotKey, int]] = {}
+        self._names = {NEUTRAL: ("", CENTRE)}
         for job in jobs:
+            slot = NEUTRAL if self._answers_only else job.slot
+            self._names.setdefault(slot, job.slot_key)
             if job.prefix:
-                slot_key, slot = self._owner(job)
-                needed.setdefault(job.prefix, {})[slot_key] = slot
-        self._upper = {prefix: found for prefix, found in self._upper.items() if prefix in needed or self._answers_only}
+                needed.setdefault(job.prefix, {})[self._names[slot]] = slot
+        if not self._answers_only:
+            self._upper = {prefix: found for prefix, found in self._upper.items() if prefix in needed}
         for prefix, slots in needed.items():
             store, rows = self._upper.get(prefix, (None, {}))
             keep = [key for key in rows if key in slots or is_centre(key)]
@@ -84,11 +84,11 @@ class Prefixes:
             source = self._trunk_of(prefix)[1]
             _copy(store, source, rows, [0] * len(rows), len(prefixes))
 
-    def fill_upper(self, store: KVStore, jobs: Sequence[Job]) -> None:
-        """Copy the prefix of every row, under its own slot, into the upper store."""
-        for prefix, rows in _by_prefix([j.prefix for j in jobs]).items():
+    def fill_upper(self, store: KVStore, owners: Sequence[tuple[Tokens, int]]) -> None:
+        """Copy the prefix of every row (prefix, slot), as prepared for this call, into the upper store."""
+        for prefix, rows in _by_prefix([prefix for prefix, _ in owners]).items():
             source, row_of = self._upper[prefix]
-            _copy(store, source, rows, [row_of[self._owner(jobs[r])[0]] for r in rows], len(jobs))
+            _copy(store, source, rows, [row_of[self._names[owners[r][1]]] for r in rows], len(owners))
 
 
 def _by_prefix(prefixes: Sequence[Tokens]) -> dict[Tokens, list[int]]:
