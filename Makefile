@@ -2,6 +2,7 @@
 #
 #   make train                 train an agent with the default job       ARGS="seed=3 budget.steps=8" overrides
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
+#   make bench                 what each kind of sharing saves, as ratios of one run
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
 #   make lock                  resolve pyproject.toml anew into requirements.lock
@@ -17,7 +18,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Set-up is redone when the contents of these files change, not when a checkout gives them a new date.
 STAMP := $(VENV)/.setup-$(shell cat requirements.lock pyproject.toml Makefile | cksum | tr ' ' '-')
 
-.PHONY: help train test setup lint types lock
+.PHONY: help train test bench setup lint types lock
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +29,9 @@ train: setup
 
 test: setup
 	@$(BIN)/python -m pytest -m "not engine and not browser" $(ARGS)
+
+bench: setup
+	@$(BIN)/python -m tests.bench.sharing
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -12,7 +12,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
-from esagent.config.schema import Config, ScheduleConfig, SigmaConfig
+from esagent.config.schema import Config, Normalise, ScheduleConfig, SigmaConfig
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
@@ -41,7 +41,7 @@ class Scales:
     sigma: Schedule
     alpha: Schedule
     factors: Mapping[str, float]
-    normalise: bool
+    normalise: bool  # by any norm
 
     def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
         """(sigma, step size) of `step`, both {block: value}."""
@@ -112,7 +112,7 @@ def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
         sigma=_schedule(config.sigma, config.budget.steps),
         alpha=_schedule(config.algorithm.step, config.budget.steps),
         factors={name: config.sigma.modules.get(name, 1.0) for name in names},
-        normalise=config.algorithm.normalise,
+        normalise=config.algorithm.normalise is not Normalise.none,
     )
 
 

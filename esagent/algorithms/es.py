@@ -12,7 +12,7 @@ weights z = shape(f),
     n_b        norm: a block's own directions ("block") or all of the step ("total")
     rule       plain, momentum (heavy ball), adam (Kingma and Ba 2015, arXiv 1412.6980)
 
-With `normalise` the backend scales g_b to unit RMS, so that alpha_b is the length of the step; the sign of the
+With `normalise` the backend divides g_b by an RMS, so that alpha_b is a length; the sign of the
 estimate then decides alone, which is why equal rewards must give no terms at all.
 """
 
@@ -41,7 +41,7 @@ class EvolutionStrategy:
     antithetic: bool = True
     shaping: ShapingName = "none"
     norm: NormName = "block"
-    normalise: bool = True
+    normalise: Literal["none", "block", "total"] = "total"
     rule: Literal["plain", "momentum", "adam"] = "plain"
     momentum: float = 0.0
 

@@ -19,7 +19,7 @@ def make_strategy(config: AlgorithmConfig, seed: int) -> Strategy:
         antithetic=config.antithetic,
         shaping=config.shaping.value,
         norm=config.update_norm.value,
-        normalise=config.normalise,
+        normalise=config.normalise.value,
         rule=config.rule.value,
         momentum=config.momentum,
     )

@@ -57,7 +57,7 @@ def _keep_traceback(error: Exception) -> str:
     text = "".join(traceback.format_exception(error))
     run_dir = getattr(error, "run_dir", None)
     if isinstance(run_dir, str | Path) and Path(run_dir).is_dir():
-        path = Path(run_dir) / "traceback.txt"
+        path = Path(run_dir) / "error.log"
         path.write_text(text)
         return f"traceback in {path}"
     sys.stderr.write(text)

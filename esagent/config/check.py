@@ -21,7 +21,7 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def check(config: Config) -> None:
     """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
-    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _budget)
+    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget)
     problems = [line for part in parts for line in part(config)]
     if problems:
         raise ConfigError(*problems)
@@ -151,8 +151,17 @@ def _space(config: Config) -> Iterator[str]:
         for module in space.modules:
             yield from _one_of("space.modules", module, modules)
         for module in config.sigma.modules:
-            if module not in searched_modules(config):
-                yield f"sigma.modules.{module}: not a searched module; {suggest(module, searched_modules(config))}"
+            if module not in modules:
+                yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
+
+
+def _turns(config: Config) -> Iterator[str]:
+    hops = names.TOOLBOX_HOPS.get(config.task.level, 0)
+    if config.task.target is None and config.task.name == "toolbox" and config.agent.max_turns < hops:
+        yield (
+            f"agent.max_turns={config.agent.max_turns}: task.level={config.task.level} asks for up to {hops} tool "
+            f"calls; use agent.max_turns={hops}"
+        )
 
 
 def _budget(config: Config) -> Iterator[str]:

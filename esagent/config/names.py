@@ -13,6 +13,8 @@ ALLOCATIONS = ("uniform", "joint")
 SPACES = ("bias", "core")
 INITS = ("svd", "orthonormal")
 LEVELS = ("easy", "medium", "hard")
+TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
+"""Tool calls that the longest tasks of a toolbox level need."""
 
 TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools")}
 """`task.options` of the families that ship."""

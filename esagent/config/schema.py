@@ -52,6 +52,14 @@ class Positions(Enum):
     answer = "answer"
 
 
+class Normalise(Enum):
+    """What an estimate is divided by before the step: nothing, its block's own RMS, or the RMS over all blocks."""
+
+    none = "none"
+    block = "block"
+    total = "total"
+
+
 class Rule(Enum):
     plain = "plain"
     momentum = "momentum"
@@ -126,7 +134,7 @@ class AlgorithmConfig:
     rule: Rule = Rule.plain
     momentum: float = 0.0
     update_norm: UpdateNorm = UpdateNorm.block
-    normalise: bool = True  # scale each block's estimate to unit RMS, so that `step` is a length in units of sigma
+    normalise: Normalise = Normalise.block  # other than none: `step` is a length in units of sigma
     step: ScheduleConfig = field(default_factory=ScheduleConfig)  # alpha
 
 
@@ -161,7 +169,7 @@ class BudgetConfig:
     tasks_per_step: int = 16  # drawn from the pool without replacement, shared by all members
     evaluate_every: int = 4  # steps between evaluations of the unperturbed agent on the pool; 0: only start and end
     snapshot_every: int = 4
-    select: Select = Select.validation
+    select: Select = Select.last
 
 
 @dataclass

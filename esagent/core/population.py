@@ -60,8 +60,9 @@ class Update:
     """What `tell` decided: replayable from seeds alone.
 
     The estimate of block b is `g_b = sum_terms coefficient[b] * eps_b(seed)`. With `rule="plain"` the step is
-    `theta_b += step_size[b] * g_b`, both in units of the block's own scale. With `normalise=True` the estimate is first
-    scaled to unit RMS (so `step_size` is the RMS length of the step); a zero estimate stays zero.
+    `theta_b += step_size[b] * g_b`, both in units of the block's own scale. `normalise` first divides the estimate by
+    an RMS: its own (`block`, so `step_size` is the RMS length of every step) or the RMS over all blocks (`total`, so
+    that a block whose rewards differed little moves less); a zero estimate stays zero.
     `scalars` carries the settings of stateful rules (momentum, Adam, pull to reference).
     """
 
@@ -69,5 +70,5 @@ class Update:
     terms: tuple[UpdateTerm, ...]
     step_size: Mapping[str, float]
     rule: Literal["plain", "momentum", "adam"] = "plain"
-    normalise: bool = False
+    normalise: Literal["none", "block", "total"] = "none"
     scalars: Mapping[str, float] = field(default_factory=dict)

@@ -31,7 +31,7 @@ def decode_update(value: Mapping[str, Any]) -> Update:
             terms,
             _floats(value["step_size"]),
             value["rule"],
-            bool(value["normalise"]),
+            value["normalise"],
             _floats(value["scalars"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -69,12 +69,16 @@ class Parameters:
         before = dict(self.centre)
         intended: dict[str, Tensor] = {}
         moved: dict[str, float] = {}
+        estimates = {t.name: self._estimate(update, t) for t in self.tensors}
+        squares = {b: sum(float(estimates[t.name].square().sum()) for t in ts) for b, ts in self.by_block.items()}
+        sizes = {block.name: block.size for block in self.blocks()}
+        mean_square = {b: squares[b] / sizes[b] for b in sizes}
+        if update.normalise == "total":
+            mean_square = dict.fromkeys(sizes, sum(mean_square.values()) / len(sizes))
         for block, tensors in self.by_block.items():
-            estimates = {t.name: self._estimate(update, block, t) for t in tensors}
-            size = sum(t.size for t in tensors)
-            rms = (sum(float(e.square().sum()) for e in estimates.values()) / size) ** 0.5
+            size, rms = sizes[block], mean_square[block] ** 0.5
             factor = update.step_size.get(block, 0.0)
-            if update.normalise:
+            if update.normalise != "none":
                 factor = factor / rms if rms > 0 else 0.0
             length = 0.0
             for tensor in tensors:
@@ -89,10 +93,10 @@ class Parameters:
             moved[block] = (length / size) ** 0.5
         return Applied(self.digest(), *self._fidelity(before, intended), moved)
 
-    def _estimate(self, update: Update, block: str, tensor: SearchTensor) -> Tensor:
+    def _estimate(self, update: Update, tensor: SearchTensor) -> Tensor:
         total = torch.zeros(tensor.size, dtype=torch.float64)
         for term in update.terms:
-            coefficient = term.coefficient.get(block, 0.0)
+            coefficient = term.coefficient.get(tensor.block, 0.0)
             if coefficient != 0.0:
                 total += coefficient * gaussian(term.seed, tensor.name, 0, tensor.size).double()
         return total

@@ -19,7 +19,7 @@ TABLE = {
     "es-zscore": EvolutionStrategy(seed=3, shaping="zscore"),
     "es-ranks": EvolutionStrategy(seed=3, shaping="ranks"),
     "es-one-sided": EvolutionStrategy(seed=3, antithetic=False, shaping="zscore"),
-    "es-total": EvolutionStrategy(seed=3, norm="total", normalise=False),
+    "es-total": EvolutionStrategy(seed=3, norm="total", normalise="none"),
     "es-momentum": EvolutionStrategy(seed=3, rule="momentum", momentum=0.9),
 }
 EVERY = pytest.mark.parametrize("strategy", TABLE.values(), ids=TABLE.keys())
@@ -116,7 +116,7 @@ def test_cosine_with_the_gradient_follows_its_exact_law(directions: int, size: i
     gradient = np.random.default_rng(3).normal(size=size)
     squares = []
     for run in range(200):
-        strategy = EvolutionStrategy(seed=run, normalise=False)
+        strategy = EvolutionStrategy(seed=run, normalise="none")
         population = strategy.ask(0, Allocation(({"a": 0.1},) * directions))
         update = strategy.tell(population, linear_rewards(population, "a", gradient), step_size=STEP)
         g = estimate(update, "a", size)
@@ -132,7 +132,7 @@ def test_signal_and_length_of_the_estimate_have_the_ratio_n_to_n_plus_d_plus_1()
     gradient /= np.linalg.norm(gradient)
     along, length = [], []
     for run in range(runs):
-        strategy = EvolutionStrategy(seed=run, normalise=False)
+        strategy = EvolutionStrategy(seed=run, normalise="none")
         population = strategy.ask(0, Allocation(({"a": 0.1},) * directions))
         g = estimate(strategy.tell(population, linear_rewards(population, "a", gradient), step_size=STEP), "a", size)
         along.append(g @ gradient)
@@ -161,7 +161,7 @@ def test_the_configuration_reaches_the_strategy() -> None:
     config = AlgorithmConfig(
         antithetic=False, shaping=Shaping.ranks, rule=Rule.momentum, momentum=0.7, update_norm=UpdateNorm.total
     )
-    expected = EvolutionStrategy(9, False, "ranks", "total", True, "momentum", 0.7)
+    expected = EvolutionStrategy(9, False, "ranks", "total", "total", "momentum", 0.7)
     assert make_strategy(config, 9) == expected
     with pytest.raises(ConfigError, match="choose from es"):
         make_strategy(AlgorithmConfig(name="sgd"), 0)

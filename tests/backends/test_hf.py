@@ -98,7 +98,7 @@ def test_drafts_and_the_prefix_cache_follow_the_centre(space: str) -> None:
     asked = requests(len(members))
     engine.generate(asked, members)
     terms = tuple(UpdateTerm(m.seed, dict.fromkeys(m.sigma, 1.0)) for m in members[::2])
-    engine.apply(Update(0, terms, dict.fromkeys(MODULES, 2.0), normalise=True))
+    engine.apply(Update(0, terms, dict.fromkeys(MODULES, 2.0), normalise="block"))
     for request, answer in zip(asked, engine.generate(asked, members), strict=True):
         assert explained(engine, request, members, answer.text)
 

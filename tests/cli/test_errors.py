@@ -46,8 +46,8 @@ def test_a_bug_keeps_its_traceback_in_the_run_directory(tmp_path: Path, capsys: 
         raise error
     assert caught.value.exit_code == 1
     told = capsys.readouterr().err
-    assert told == f"esagent: unexpected ZeroDivisionError: by zero; traceback in {tmp_path / 'traceback.txt'}\n"
-    assert "raise error" in (tmp_path / "traceback.txt").read_text()
+    assert told == f"esagent: unexpected ZeroDivisionError: by zero; traceback in {tmp_path / 'error.log'}\n"
+    assert "raise error" in (tmp_path / "error.log").read_text()
 
 
 def test_a_bug_without_a_run_shows_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,10 @@ from esagent.errors import ConfigError
 
 # overrides (split at blanks), and for every expected problem the parts its line must hold, in any order of problems
 BAD: list[tuple[str, list[tuple[str, ...]]]] = [
+    ("task.level=hard", [("agent.max_turns=2", "use agent.max_turns=3")]),
+    ("algorithm.normalise=yes", [("algorithm.normalise", "none, block, total")]),
+    ("space.positions=prompt", [("space.positions=prompt", "all, answer")]),
+    ("sigma.modules={plannr:1}", [("sigma.modules.plannr", "planner")]),
     ("budget=quik", [("budget=quik", "did you mean quick?")]),
     ("model=smollm2-135", [("model=smollm2-135", "smollm2-135m", "hub id")]),
     ("model=null", [("model=null", "smollm2-135m")]),

@@ -52,7 +52,7 @@ def test_composes_and_its_header_commands_run(path: Path, tmp_path: Path, monkey
     "path", [p for p in FILES if p.parent.name in {"agent", "task", "algorithm", "allocation", "space"}]
 )
 def test_a_file_is_named_after_what_it_builds(path: Path) -> None:
-    assert f"\nname: {path.stem}\n" in path.read_text()
+    assert re.search(rf"^ *name: {path.stem}$", path.read_text(), flags=re.M)
 
 
 def test_a_users_folder_adds_options_and_wins_over_shipped_ones(tmp_path: Path) -> None:

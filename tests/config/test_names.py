@@ -6,12 +6,20 @@ from esagent.agents.registry import AGENTS
 from esagent.algorithms.registry import ALGORITHMS
 from esagent.allocation.registry import SCHEMES
 from esagent.config import names
+from esagent.tasks.toolbox.templates import LEVELS
 
 
 def test_names_are_those_of_the_registries() -> None:
     assert set(names.AGENTS) == set(AGENTS)
     assert set(names.ALGORITHMS) == set(ALGORITHMS)
     assert set(names.ALLOCATIONS) == set(SCHEMES)
+
+
+def test_levels_and_their_hops_are_those_of_the_toolbox() -> None:
+    assert set(names.LEVELS) == set(LEVELS)
+    assert {level: max(i + 1 for i, share in enumerate(LEVELS[level].hops) if share) for level in LEVELS} == (
+        names.TOOLBOX_HOPS
+    )
 
 
 def test_modules_are_those_of_the_agents() -> None:

@@ -81,7 +81,7 @@ class VectorBackend:
                 if name in term.coefficient:
                     estimate += term.coefficient[name] * gaussian(term.seed, name, 0, theta.numel())
             rms = estimate.square().mean().sqrt()
-            if update.normalise and rms > 0:
+            if update.normalise != "none" and rms > 0:
                 estimate = estimate / rms
             direction, self._state[name] = advance(
                 update.rule, estimate, self._state[name], self._updates, update.scalars

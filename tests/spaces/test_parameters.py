@@ -22,7 +22,7 @@ TENSORS = (
 )
 
 
-def update(step: int = 0, rule: str = "plain", normalise: bool = False, **scalars: float) -> Update:
+def update(step: int = 0, rule: str = "plain", normalise: str = "none", **scalars: float) -> Update:
     terms = tuple(UpdateTerm(direction_seed(1, step, i), {"a": 0.5 - i, "b": 0.25 * i}) for i in range(3))
     return Update(step, terms, {"a": 0.1, "b": 0.2}, rule, normalise, scalars)  # type: ignore[arg-type]
 
@@ -54,13 +54,24 @@ def test_a_plain_update_is_the_weighted_sum_of_its_directions() -> None:
 
 
 def test_a_normalised_step_has_the_length_it_was_given() -> None:
-    assert Parameters(TENSORS).apply(update(normalise=True)).moved == pytest.approx({"a": 0.1, "b": 0.2})
+    assert Parameters(TENSORS).apply(update(normalise="block")).moved == pytest.approx({"a": 0.1, "b": 0.2})
+
+
+def test_normalised_over_all_blocks_a_block_with_half_the_signal_takes_half_the_step() -> None:
+    wide = [SearchTensor(f"layer.0.bias@{b}", b, "layer.0", 40_000, 3.0) for b in "ab"]
+    moved = (
+        Parameters(wide)
+        .apply(Update(0, (UpdateTerm(5, {"a": 2.0, "b": 1.0}),), {"a": 0.1, "b": 0.1}, normalise="total"))
+        .moved
+    )
+    assert moved["a"] == pytest.approx(2 * moved["b"], rel=0.02)
+    assert (moved["a"] ** 2 + moved["b"] ** 2) / 2 == pytest.approx(0.1**2)
 
 
 def test_a_zero_estimate_moves_nothing() -> None:
     parameters = Parameters(TENSORS)
     before = parameters.digest()
-    applied = parameters.apply(Update(0, (), {"a": 0.1, "b": 0.2}, normalise=True))
+    applied = parameters.apply(Update(0, (), {"a": 0.1, "b": 0.2}, normalise="block"))
     assert applied.digest == before
     assert math.isnan(applied.cosine)
 
@@ -82,9 +93,9 @@ def test_adam_first_step_is_the_sign_of_the_estimate() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(1, 5), st.sampled_from(["plain", "momentum", "adam"]), st.booleans())
+@given(st.integers(1, 5), st.sampled_from(["plain", "momentum", "adam"]), st.sampled_from(["none", "block", "total"]))
 def test_replay_and_snapshots_give_the_same_bits(
-    tmp_path_factory: pytest.TempPathFactory, steps: int, rule: str, normalise: bool
+    tmp_path_factory: pytest.TempPathFactory, steps: int, rule: str, normalise: str
 ) -> None:
     updates = [update(step, rule, normalise, momentum=0.9) for step in range(steps)]
     straight, resumed = Parameters(TENSORS), Parameters(TENSORS)

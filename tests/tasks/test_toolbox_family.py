@@ -13,7 +13,6 @@ from esagent.tasks.toolbox.family import SPLITS
 from esagent.tasks.toolbox.templates import LEVELS
 
 
-
 @pytest.mark.parametrize(("level", "hops"), [("easy", {1, 2}), ("medium", {1, 2}), ("hard", {1, 2, 3})])
 def test_levels(level: str, hops: set[int]) -> None:
     tasks = ToolboxFamily(level).tasks("train", 0, 400)

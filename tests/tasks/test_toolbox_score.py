@@ -123,7 +123,9 @@ def test_wrong_second_tool() -> None:
 
 
 def test_a_selector_that_follows_a_wrong_plan_is_not_blamed() -> None:
-    score = _modular(("write a in capitals", "subtract 20 from it"), [("text", {"operation": "upper", "string": "a"}), RIGHT[1]], "A")
+    score = _modular(
+        ("write a in capitals", "subtract 20 from it"), [("text", {"operation": "upper", "string": "a"}), RIGHT[1]], "A"
+    )
     assert score.reason == "planner"
     assert "selector" not in score.signals
 

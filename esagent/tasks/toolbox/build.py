@@ -9,9 +9,9 @@ from typing import Any
 from esagent.core.episode import Task, ToolSpec
 from esagent.tasks.base import Split
 from esagent.tasks.toolbox.draw import Draw
+from esagent.tasks.toolbox.plans import said
 from esagent.tasks.toolbox.skill import Drawn
 from esagent.tasks.toolbox.skills import FOLLOWS, STARTS
-from esagent.tasks.toolbox.plans import said
 from esagent.tasks.toolbox.templates import DISTRACTORS, FRAMES, LEVELS, Template, skill_tool
 from esagent.tools.registry import ToolEnvironment, make_tools
 
@@ -20,8 +20,9 @@ def build(template: Template, level: str, draw: Draw, task_id: str) -> Task | No
     """One task of a template, or None when the values drawn do not fit together (try another key).
 
     payload: `template`, `wordings` (the sentences used, slots open), `tables` of the environment, and the gold `plan`
-    (the question's parts, one per hop), `said` (what each part must name, see plans.py), `calls` (name, arguments with markers "$1" for the result of hop 1, `resolved` arguments, `result`),
-    `answer`, other answers to `accept`, and `carriers` (words that may follow the answer).
+    (the question's parts, one per hop), `said` (what each part must name, see plans.py), `calls` (name, arguments with
+    markers "$1" for the result of hop 1, `resolved` arguments, `result`), `answer`, other answers to `accept`, and
+    `carriers` (words that may follow the answer).
     """
     settings, split = LEVELS[level], draw.split
     tables: dict[str, dict[str, str]] = {}
