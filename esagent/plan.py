@@ -14,7 +14,7 @@ from typing import Any
 from esagent.config.check import searched_modules
 from esagent.config.export import to_dict
 from esagent.config.layers import parse_layers
-from esagent.config.schema import Config, DType, Select
+from esagent.config.schema import Config, DType, Positions, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 
@@ -26,7 +26,7 @@ TOOL_CALLS = 1.7  # tool calls per episode
 
 CPU_ROWS = 256  # most rows decoded together when backend.max_batch_rows leaves it open
 GPU_ROWS = 4096
-UTILISATION = 0.2  # share of a large matrix product's rate that generation reaches
+UTILISATION = 0.25  # share of a large matrix product's rate that generation reaches
 GPU_FLOPS = 1e14  # useful work a second on a GPU that is not there to be timed
 EPISODE_BYTES = 400  # one episode on disk, compressed
 
@@ -147,11 +147,16 @@ def _computed_tokens(
     requests: a member that perturbs one of M modules shares the calls before that module, and about half of those
     after it. prefixes: in a step one per member and perturbed module, and the centre's. trunk: layers below the lowest
     searched one are computed once for a text; prefixes are the same text for all members, about half of the rest is.
+    Parameters that act on answers alone leave prompts to be computed once for all members, about twice a step's tasks.
     """
     backend = config.backend
     own = 1.0
     if backend.share_requests and not joint:
         own = 1 / blocks + (1 - 1 / blocks) / 4
+    answers = (training * own + evaluation) * calls * COMPLETION_TOKENS
+    if config.space.positions is Positions.answer and backend.share_requests and backend.share_trunk:
+        prompts = (2 * config.budget.steps * config.budget.tasks_per_step + evaluation) * calls
+        return answers + prompts * PROMPT_TOKENS
     prefixes = (training * own + evaluation) * calls
     if backend.share_prefix:
         prefixes = min(prefixes, float(config.budget.steps * (members * (blocks if joint else 1) + blocks)))

@@ -161,7 +161,7 @@ def test_the_configuration_reaches_the_strategy() -> None:
     config = AlgorithmConfig(
         antithetic=False, shaping=Shaping.ranks, rule=Rule.momentum, momentum=0.7, update_norm=UpdateNorm.total
     )
-    expected = EvolutionStrategy(9, False, "ranks", "total", "total", "momentum", 0.7)
+    expected = EvolutionStrategy(9, False, "ranks", "total", "block", "momentum", 0.7)
     assert make_strategy(config, 9) == expected
     with pytest.raises(ConfigError, match="choose from es"):
         make_strategy(AlgorithmConfig(name="sgd"), 0)

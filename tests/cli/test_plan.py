@@ -14,7 +14,7 @@ def test_counts_of_a_small_job_by_hand() -> None:
             [
                 *("algorithm.directions=6", "budget.steps=5", "budget.tasks_per_step=3", "budget.evaluate_every=2"),
                 *("task.pool=10", "task.validation=4", "task.heldout=7", "space.modules=[selector,caller]"),
-                *("space.layers=18-29", "agent.max_turns=1"),
+                *("space.layers=18-29", "agent.max_turns=2", "budget.select=validation"),
             ]
         )
     )
@@ -22,7 +22,7 @@ def test_counts_of_a_small_job_by_hand() -> None:
     assert (cost.members, cost.directions) == (12, 3.0)
     assert cost.training_episodes == 5 * 12 * 3
     assert cost.evaluation_episodes == 4 * (10 + 4) + 2 * 7  # the states after 0, 2, 4 and 5 steps
-    assert cost.requests == (180 + 70) * 4  # planner, selector, caller, synthesizer
+    assert cost.requests == round((180 + 70) * (2 + 2 * 1.7))  # planner, selector and caller per call, synthesizer
     assert cost.searched_numbers == 2 * 12 * 576
     assert cost.memory_bytes["weights"] == 134_515_008 * 2
     assert cost.flops == pytest.approx(2 * 134_515_008 * cost.computed_tokens, rel=1e-4)

@@ -77,7 +77,7 @@ def test_multirun_takes_hub_ids_and_free_keys_of_ones_own_folder(esagent: Run, t
     done = esagent("train", *overrides, "-m", "--dry-run", "--json", "--config-dir", "mine")
     assert done.returncode == 0, done.stderr
     configs = [job["summary"]["config"] for job in json.loads(done.stdout)["jobs"]]
-    assert [config["sigma"]["modules"] for config in configs] == [{"caller": 0.5}, {"caller": 2.0}]
+    assert [config["sigma"]["modules"]["caller"] for config in configs] == [0.5, 2.0]
     assert {config["model"]["source"] for config in configs} == {"Qwen/Qwen2.5-0.5B-Instruct"}
     assert {config["budget"]["steps"] for config in configs} == {2}
 
