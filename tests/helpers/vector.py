@@ -28,6 +28,7 @@ from esagent.config.schema import (
     Config,
     ScheduleConfig,
     ScheduleKind,
+    Select,
     SigmaConfig,
     TaskConfig,
 )
@@ -196,7 +197,7 @@ def vector_config(runs_dir: Path | str, **budget: Any) -> Config:
         task=TaskConfig(target="tests.helpers.vector:EchoFamily", pool=32, validation=24, heldout=48),
         algorithm=AlgorithmConfig(directions=6, step=ScheduleConfig(ScheduleKind.linear, 0.8, 0.2)),
         sigma=SigmaConfig(start=0.4),
-        budget=replace(BudgetConfig(steps=8, tasks_per_step=12, evaluate_every=4, snapshot_every=3), **budget),
+        budget=replace(BudgetConfig(8, 12, evaluate_every=4, snapshot_every=3, select=Select.validation), **budget),
         seed=1,
         name="vector",
         runs_dir=str(runs_dir),
