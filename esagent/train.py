@@ -11,7 +11,7 @@
 
 The unperturbed agent is evaluated at the start, every E steps and at the end; a state is chosen on validation tasks (or
 is the last), and held-out tasks are seen by the base and by the chosen state alone. All randomness derives from keys,
-so a run that was stopped goes on to the very same numbers.
+so a run that was stopped goes on with the very directions and tasks it would have had.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def train(config: Config, *, json_mode: bool = False, build: Build = assemble) -
 
 
 def resume(run_dir: Path, *, json_mode: bool = False, build: Build = assemble) -> dict[str, Any]:
-    """Go on with a run that was stopped, bit by bit as if it had not been; a finished run only gives its summary."""
+    """Go on with a run that was stopped, from its exact state; a finished run only gives its summary."""
     started = time.monotonic()
     run = open_run(run_dir)
     if run.summary.exists():
