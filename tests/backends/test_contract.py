@@ -44,7 +44,9 @@ def update(step: int, size: float = 0.5) -> Update:
 
 
 def requests(member: int) -> list[Request]:
-    return [Request(module, f"{module}: a word {i}", member=member, max_new_tokens=4) for module in MODULES for i in (1, 2)]
+    return [
+        Request(module, f"{module}: a word {i}", member=member, max_new_tokens=4) for module in MODULES for i in (1, 2)
+    ]
 
 
 def test_blocks_are_the_modules_in_a_fixed_order(make: Callable[[], Backend]) -> None:
