@@ -71,12 +71,9 @@ def test_population_in_one_batch_equals_members_alone(kind: str, space: str) -> 
     asked = requests(len(members))
     answers = engine.generate(asked, members)
     texts = set()
-    exact = 0
     for request, answer in zip(asked, answers, strict=True):
         assert explained(engine, request, members, answer.text), (request, answer)
         texts.add((request.module, request.prompt, answer.text))
-        exact += 1
-    assert exact == len(asked)
     assert len(texts) > 8, "the perturbations must change some outputs, or the test proves nothing"
 
 
