@@ -69,10 +69,10 @@ STARTS = (
                 "{name} got {a} {things} on Monday and {b} on Friday. How many are that?",
             ),
             "heldout": (
-                "Calculate {a} plus {b} for me, please.",
-                "A box holds {a} {things}. {name} puts {b} more into it. How many does it hold now?",
-                "Which number do you get when you raise {a} by {b}?",
-                "{name} counts {a} {things} in one room and {b} in the next. What is the total?",
+                "Calculate {a} plus {b}.",
+                "A box holds {a} {things} and {name} puts {b} more into it. How many {things} does it hold?",
+                "Which number do you get from {a} plus {b}?",
+                "Compute the total of {a} and {b}.",
             ),
         },
         clauses={
@@ -99,10 +99,10 @@ STARTS = (
                 "Of {a} {things}, {name} sells {b}. How many {things} stay?",
             ),
             "heldout": (
-                "Calculate {a} less {b} for me, please.",
-                "A shop has {a} {things} and {b} of them are sold. How many remain in the shop?",
-                "By how much is {a} greater than {b}?",
-                "{name} needs {a} {things} and already has {b}. How many {things} are missing?",
+                "Calculate {a} less {b}.",
+                "A shop has {a} {things} and sells {b} of them. How many {things} remain?",
+                "Which number do you get from {a} minus {b}?",
+                "Compute {a} less {b}.",
             ),
         },
         clauses={
@@ -129,10 +129,10 @@ STARTS = (
                 "{name} packs {a} {things} a day for {b} days. How many {things} in all?",
             ),
             "heldout": (
-                "Calculate {a} times {b} for me, please.",
+                "Calculate {a} times {b}.",
                 "Each of {b} boxes holds {a} {things}. How many {things} do the boxes hold?",
-                "What do you get when {a} is taken {b} times?",
-                "{name} pays {a} dollars for each of {b} {things}. How many dollars does {name} pay?",
+                "Which number do you get from {a} times {b}?",
+                "Compute the product of {a} and {b}.",
             ),
         },
         clauses={
@@ -159,10 +159,10 @@ STARTS = (
                 "{b} children share {a} {things}. How many {things} for each child?",
             ),
             "heldout": (
-                "Calculate {a} divided by {b} for me, please.",
+                "Calculate {a} divided by {b}.",
                 "{name} puts {a} {things} evenly on {b} tables. How many {things} are on one table?",
-                "How many times does {b} fit into {a}?",
-                "A class of {b} gets {a} {things} in equal shares. How big is one share?",
+                "Which number do you get from {a} divided by {b}?",
+                "Compute {a} over {b}.",
             ),
         },
         clauses={

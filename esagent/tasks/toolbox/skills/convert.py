@@ -42,10 +42,10 @@ STARTS = (
                 "{value} {source} is how many {target}?",
             ),
             "heldout": (
-                "Write {value} {source} in {target}, please.",
-                "I measured {value} {source}. How much is that in {target}?",
-                "Express {value} {source} using {target} as the unit.",
-                "We have {value} {source}, but the form asks for {target}. Which number goes there?",
+                "Write {value} {source} in {target}.",
+                "How much is {value} {source}, measured in {target}?",
+                "Express {value} {source} in {target}.",
+                "Which number of {target} is {value} {source}?",
             ),
         },
         clauses={

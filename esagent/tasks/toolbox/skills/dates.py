@@ -61,10 +61,10 @@ STARTS = (
                 "It is {start} now. In how many days is it {end}?",
             ),
             "heldout": (
-                "A course runs from {start} to {end}. What is its length in days?",
-                "Someone buys a lamp on {start} and gets it on {end}. How many days did that take?",
-                "How long is it, in days, from {start} up to {end}?",
-                "Please count how many days pass after {start} until {end} comes.",
+                "A course runs from {start} to {end}. How many days does it take?",
+                "What is the number of days between {start} and {end}?",
+                "How many days pass from {start} to {end}?",
+                "Work out the number of days from {start} to {end}.",
             ),
         },
         clauses={

@@ -37,9 +37,9 @@ def _extreme(operation: str, adjective: str, other: str, far: str) -> Start:
             f"In the list {{items}}, which number is the {other}?",
         ),
         "heldout": (
-            f"Here is a list: {{items}}. Which of the numbers is the {far}?",
-            f"Go through the list {{items}} and tell me the {far} number.",
-            f"Of all numbers in the list {{items}}, name the {far} one.",
+            f"Which number in the list {{items}} is the {far}?",
+            f"Tell me the {far} number in the list {{items}}.",
+            f"Name the {far} number of the list {{items}}.",
         ),
     }
     clauses: Wordings = {
@@ -76,9 +76,9 @@ STARTS = (
             ),
             "validation": ("Give the sum over the list {items}.", "What do the numbers of the list {items} sum to?"),
             "heldout": (
-                "Here is a list: {items}. What do its numbers sum up to?",
-                "Tell me which sum all numbers of the list {items} make.",
-                "Total the whole list {items}, please.",
+                "What do the numbers in the list {items} sum up to?",
+                "Tell me the sum of the list {items}.",
+                "Total the list {items}.",
             ),
         },
         clauses={
@@ -101,9 +101,9 @@ STARTS = (
             ),
             "validation": ("Give the list {items} in sorted order.", "Order the list {items}, smallest first."),
             "heldout": (
-                "Here is a list: {items}. Show it sorted upwards.",
-                "Arrange the numbers of the list {items} so that they go up.",
-                "Please return the list {items} after you sort it.",
+                "Show the list {items} in sorted order.",
+                "Arrange the list {items} from low to high.",
+                "Return the list {items} sorted.",
             ),
         },
         clauses={

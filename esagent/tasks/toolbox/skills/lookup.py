@@ -47,10 +47,10 @@ _QUESTIONS: Wordings = {
         "Read the row {key} of the table {table}.",
     ),
     "heldout": (
-        "Check the table {table}. What stands there for {key}?",
-        "I need the row for {key} of the table called {table}. What is in it?",
-        "Search the table {table} for {key} and tell me what it holds.",
-        "According to the table {table}, what belongs to {key}?",
+        "What stands in the table {table} for {key}?",
+        "Show what belongs to {key} in the table {table}.",
+        "Search the table {table} for {key}.",
+        "Tell me what the table {table} holds for {key}.",
     ),
 }
 

@@ -50,9 +50,9 @@ STARTS = (
             ),
             "validation": ("Give {word} in reverse order of letters.", "What is {word}, reversed?"),
             "heldout": (
-                "Please show me the letters of {word} in reverse.",
-                "If you read {word} from right to left, what do you get?",
-                "Flip the text {word} so that its last letter comes first.",
+                "Show the letters of {word} in reverse.",
+                "How does {word} read from right to left?",
+                "Flip the word {word} back to front.",
             ),
         },
         clauses={
@@ -75,9 +75,9 @@ STARTS = (
             ),
             "validation": ("Give {word} in upper case letters.", "Change {word} to capitals."),
             "heldout": (
-                "Show me the text {word} with all letters upper case.",
-                "How does {word} look in big upper case letters?",
-                "Please make every letter of {word} a capital.",
+                "Show the word {word} in upper case.",
+                "How does {word} look in upper case?",
+                "Make every letter of {word} upper case.",
             ),
         },
         clauses={
@@ -100,9 +100,9 @@ STARTS = (
             ),
             "validation": ("Give the length of {word}.", "How many letters are in {word}?"),
             "heldout": (
-                "Tell me the number of letters that make up {word}.",
+                "Tell me the number of letters in {word}.",
                 "What length does the text {word} have?",
-                "Someone types {word}. How many letters is that?",
+                "How many letters make up {word}?",
             ),
         },
         clauses={
