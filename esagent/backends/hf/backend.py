@@ -94,9 +94,10 @@ class HFBackend:
             jobs.setdefault(key, job)
             keys.append(key)
         self._hooks.use(self.space.terms(slots.values))
+        before = self.meter.prompt_tokens
         outcomes = dict(zip(jobs, self._run(list(jobs.values())), strict=True))
         completions, seen = [], set()
-        prompt = completion = shared = 0
+        prompt = completion = computed = 0
         for key in keys:
             job, outcome = jobs[key], outcomes[key]
             again = key in seen
@@ -112,7 +113,9 @@ class HFBackend:
             )
             prompt += len(job.prefix) + len(job.prompt)
             completion += len(outcome.tokens)
-            shared += (len(job.prefix) + len(job.prompt) + len(outcome.tokens)) if again else len(job.prefix)
+            computed += 0 if again else 1 + len(outcome.tokens)  # a prompt's last token is read with the answer
+        computed += self.meter.prompt_tokens - before
+        shared = max(0, prompt + completion - computed)  # below 0 where work was lost to a lack of memory
         seconds = time.perf_counter() - started
         self._cost = self._cost + Cost(prompt, completion, shared, len(requests), 0.0, seconds)
         return completions

@@ -134,6 +134,7 @@ class Engine:
             [slot for _, slot in owners],
         )
         self._meter.upper_tokens += len(picked)
+        self._meter.prompt_tokens += len(picked)
         return trunk, upper
 
     def finish(self, live: Live) -> None:

@@ -91,8 +91,7 @@ def _layout(
         for block, found in sorted(pieces.items())
         for at in range(0, len(found), CALLS)
     ]
-    row, position = (torch.tensor(numbers, device=device) for numbers in (rows, places))
-    return FixedPacking(row, position, chunk, tuple(calls))
+    return FixedPacking(torch.tensor(rows, device=device), torch.tensor(places, device=device), chunk, tuple(calls))
 
 
 def _call(

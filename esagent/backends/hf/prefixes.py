@@ -66,6 +66,7 @@ class Prefixes:
         rows = len(slots)
         self._passes.run(hidden.repeat(rows, 1), self._low, net.depth, store, [0] * rows, [n] * rows, slots)
         self._meter.upper_tokens += n * len(slots)
+        self._meter.prompt_tokens += n * len(slots)
         return store
 
     def _trunk_of(self, prefix: Tokens) -> tuple[Tensor, KVStore]:
