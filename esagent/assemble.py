@@ -22,12 +22,16 @@ from esagent.tasks.base import TaskFamily
 
 @dataclass(frozen=True)
 class Facts:
-    """What the numbers of a run depend on beside its configuration; goes into the manifest."""
+    """What the numbers of a run depend on beside its configuration; goes into the manifest.
+
+    deterministic: an answer is the same bits whatever else is in the batch; otherwise near ties may go either way.
+    """
 
     model_hash: str
     dtype: str
     device: str
     threads: int
+    deterministic: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def assemble(config: Config) -> Parts:
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
-    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads())
+    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic)
     return combine(config, agent, family, pools, backend, facts)
 
 

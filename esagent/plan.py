@@ -1,7 +1,8 @@
 """What a configuration will cost, before anything is run or downloaded.
 
-Counts of members and episodes are exact. Tokens rest on typical lengths, seconds on a matrix product timed on this
-machine; both say so. Forward passes cost 2 P FLOPs per processed token, prompt and completion alike.
+Counts of members and episodes are exact. Tokens rest on typical lengths and on what sharing leaves of them (see
+`workload`), seconds on a matrix product timed on this machine; both say so. A token costs 2 FLOPs per weight that it
+meets: those of the layers, and of the head where a next token is asked for.
 """
 
 from __future__ import annotations
@@ -14,15 +15,10 @@ from typing import Any
 from esagent.config.check import searched_modules
 from esagent.config.export import to_dict
 from esagent.config.layers import parse_layers
-from esagent.config.schema import Config, DType, Positions, Select
+from esagent.config.schema import Config, DType, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
-
-# Typical lengths of one module call of the shipped agents on toolbox, in tokens.
-PREFIX_TOKENS = 110  # few-shot part, equal over tasks
-PROMPT_TOKENS = 45  # the task's own part
-COMPLETION_TOKENS = 9
-TOOL_CALLS = 1.7  # tool calls per episode
+from esagent.workload import ANSWER_TOKENS, PREFIX_TOKENS, PROMPT_TOKENS, calls_per_episode, work
 
 CPU_ROWS = 256  # most rows decoded together when backend.max_batch_rows leaves it open
 GPU_ROWS = 4096
@@ -36,7 +32,7 @@ class Plan:
     """Cost of a run. None: not known before the model is there.
 
     directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
-    left after prefixes, requests and the trunk are shared, in tokens of a whole forward pass.
+    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers.
     memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`.
     """
 
@@ -71,11 +67,13 @@ def plan(config: Config) -> Plan:
     training = config.budget.steps * members * config.budget.tasks_per_step
     evaluation = _evaluation_episodes(config)
 
-    calls = _calls_per_episode(config)
-    length = PREFIX_TOKENS + PROMPT_TOKENS + COMPLETION_TOKENS
+    calls = calls_per_episode(config)
+    length = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
     requests = round((training + evaluation) * calls)
-    computed = _computed_tokens(config, sizes, members, training, evaluation, calls, count, joint)
-    flops = 2.0 * sizes.parameters * computed if sizes else None
+    left = work(config, blocks, members, evaluation)
+    trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
+    computed = trunk * left.trunk + (1 - trunk) * left.upper
+    flops = 2.0 * (sizes.body_parameters * computed + sizes.head_parameters * left.head) if sizes else None
     rate, source = _rate(config)
     numbers = _searched_numbers(config, sizes, count) if blocks else None
     return Plan(
@@ -108,7 +106,7 @@ def describe(config: Config, cost: Plan) -> str:
         ("episodes", f"{cost.training_episodes:,} training, {cost.evaluation_episodes:,} evaluation"),
         ("requests", f"{cost.requests:,}"),
         ("tokens", f"{_count(cost.tokens)} asked for, {_count(cost.computed_tokens)} computed after sharing"),
-        ("compute", f"{_count(cost.flops)}FLOP at 2 P per token"),
+        ("compute", f"{_count(cost.flops)}FLOP"),
         ("memory", _parts(cost.memory_bytes)),
         ("disk", _parts(cost.disk_bytes)),
         ("time", f"{_duration(cost.seconds)} at {_count(cost.flops_per_second)}FLOP/s ({cost.rate_source})"),
@@ -125,46 +123,6 @@ def _evaluation_episodes(config: Config) -> int:
         states |= set(range(0, budget.steps, budget.evaluate_every))
     each = task.pool + (task.validation if budget.select is Select.validation else 0)
     return len(states) * each + 2 * task.heldout
-
-
-def _calls_per_episode(config: Config) -> float:
-    turns = min(TOOL_CALLS, config.agent.max_turns)
-    return 2 + 2 * turns if config.agent.name == "modular" and not config.agent.target else 1 + turns
-
-
-def _computed_tokens(
-    config: Config,
-    sizes: Architecture | None,
-    members: int,
-    training: int,
-    evaluation: int,
-    calls: float,
-    blocks: int,
-    joint: bool,
-) -> float:
-    """Tokens of a whole forward pass that are left after sharing.
-
-    requests: a member that perturbs one of M modules shares the calls before that module, and about half of those
-    after it. prefixes: in a step one per member and perturbed module, and the centre's. trunk: layers below the lowest
-    searched one are computed once for a text; prefixes are the same text for all members, about half of the rest is.
-    Parameters that act on answers alone leave prompts to be computed once for all members, about twice a step's tasks.
-    """
-    backend = config.backend
-    own = 1.0
-    if backend.share_requests and not joint:
-        own = 1 / blocks + (1 - 1 / blocks) / 4
-    answers = (training * own + evaluation) * calls * COMPLETION_TOKENS
-    if config.space.positions is Positions.answer and backend.share_requests and backend.share_trunk:
-        prompts = (2 * config.budget.steps * config.budget.tasks_per_step + evaluation) * calls
-        return answers + prompts * PROMPT_TOKENS
-    prefixes = (training * own + evaluation) * calls
-    if backend.share_prefix:
-        prefixes = min(prefixes, float(config.budget.steps * (members * (blocks if joint else 1) + blocks)))
-    upper = 1.0
-    if backend.share_trunk and sizes:
-        upper = 1 - min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers
-    rest = (training * own + evaluation) * calls * (PROMPT_TOKENS + COMPLETION_TOKENS)
-    return prefixes * PREFIX_TOKENS * upper + rest * (1 + upper) / 2
 
 
 def _searched_numbers(config: Config, sizes: Architecture | None, blocks: int) -> int | None:
@@ -189,7 +147,7 @@ def _memory(
     width = 4 if config.model.dtype is DType.float32 else 2
     most = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
     rows = min(most, members * config.budget.tasks_per_step)
-    cached = rows * (PROMPT_TOKENS + COMPLETION_TOKENS) + (members + blocks) * PREFIX_TOKENS
+    cached = rows * (PROMPT_TOKENS + ANSWER_TOKENS) + (members + blocks) * PREFIX_TOKENS
     return {
         "weights": sizes.parameters * width,
         "searched": None if numbers is None else numbers * 4 * (1 + members),

@@ -106,6 +106,7 @@ def note_circumstances(run: RunDirectory, seed: int, facts: Facts) -> None:
         dtype=facts.dtype,
         threads=facts.threads,
         device=facts.device,
+        deterministic=facts.deterministic,
     )
     if not run.manifest.exists():
         write_json(run.manifest, manifest)

@@ -62,5 +62,7 @@ def cost_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def decoding(config: Config) -> str:
-    """How answers were decoded, in words: a closed choice among tools is an easier question than free text."""
-    return "greedy, constrained choice of tools" if config.agent.constrained else "greedy, free text"
+    """How answers were decoded, in words: a closed choice among tools is an easier question than free text, and unless
+    the backend is deterministic, tokens nearly tied may go either way with what else is in the batch."""
+    form = "constrained choice of tools" if config.agent.constrained else "free text"
+    return f"greedy, {form}, {'independent of' if config.backend.deterministic else 'near ties depend on'} the batch"

@@ -92,6 +92,7 @@ class BackendConfig:
     share_trunk: bool = True  # compute layers below the lowest searched one once for all members
     draft: bool = True  # check the centre's answer to the same prompt in one pass before decoding
     max_batch_rows: int = 0  # 0: sized to memory
+    deterministic: bool = False  # answers bitwise independent of what else is in the batch; slower
 
 
 @dataclass

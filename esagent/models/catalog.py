@@ -26,6 +26,16 @@ class Architecture:
     parameters: int
 
     @property
+    def head_parameters(self) -> int:
+        """Weights that turn a state into logits."""
+        return self.hidden * self.vocab
+
+    @property
+    def body_parameters(self) -> int:
+        """Weights of all layers together; an embedding that is not tied to the head is counted with them."""
+        return self.parameters - self.head_parameters
+
+    @property
     def kv_numbers_per_token(self) -> int:
         """Numbers the key/value cache holds per token; times the bytes of the dtype it is the cache's memory."""
         return 2 * self.attention_layers * self.kv_heads * self.head_dim

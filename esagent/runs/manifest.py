@@ -45,6 +45,7 @@ def build_manifest(
     dtype: str,
     threads: int,
     device: str,
+    deterministic: bool,
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """This process and machine as a dict; `config` is the text of config.yaml, `command` defaults to sys.argv."""
@@ -57,6 +58,7 @@ def build_manifest(
         "dtype": dtype,
         "threads": threads,
         "device": device,
+        "deterministic": deterministic,
         "versions": versions(),
         "git": git_state(Path(esagent.__file__).parent),
         "machine": machine(),

@@ -129,13 +129,24 @@ def test_identical_requests_are_answered_once_and_counted_as_shared() -> None:
     assert [a.shared for a in answers] == [False, True, True, True]
     cost = engine.cost()
     each = answers[0].prompt_tokens + answers[0].completion_tokens
-    prefix = len(engine._encode("Few shots\n"))
     assert cost.prompt_tokens + cost.completion_tokens == 4 * each
-    assert cost.shared_tokens == 3 * each + prefix
+    assert cost.shared_tokens == 3 * each
     assert cost.flops > 0
     alone = backend()
     alone.generate(ask[:1], members)
     assert alone.cost().flops == cost.flops
+
+
+def test_a_prefix_is_shared_from_the_second_time_on() -> None:
+    engine = backend()
+    one, two = (Request("m", f"\nTask {i}", prefix="Few shots\n", max_new_tokens=3, stop=()) for i in (1, 2))
+    prefix = len(engine._encode("Few shots\n"))
+    engine.generate([one], [])
+    assert engine.cost().shared_tokens == 0
+    engine.generate([two], [])
+    assert engine.cost().shared_tokens == prefix
+    engine.generate([one], [])  # its prompt was kept, but for the last token, which the answer starts from
+    assert engine.cost().shared_tokens == 2 * prefix + len(engine._encode("\nTask 1")) - 1
 
 
 def test_an_empty_prompt_is_refused_by_name() -> None:

@@ -20,6 +20,7 @@ def _build(**changes: object) -> dict[str, object]:
         "dtype": "float32",
         "threads": 2,
         "device": "cpu",
+        "deterministic": True,
     }
     return build_manifest(**(settings | changes))  # type: ignore[arg-type]
 
@@ -31,6 +32,7 @@ def test_it_says_what_ran(tmp_path: Path) -> None:
     assert manifest["versions"]["python"] == sys.version.split()[0]
     assert manifest["config_sha256"] == hashlib.sha256(b"seed: 0\n").hexdigest()
     assert manifest["seeds"] == {"run": 2**63}
+    assert manifest["deterministic"] is True
     assert manifest["command"] == sys.argv
     assert manifest["machine"]["memory_bytes"] > 2**20
     assert 1 <= manifest["machine"]["usable_cores"] <= manifest["machine"]["cores"] == os.cpu_count()
@@ -39,7 +41,7 @@ def test_it_says_what_ran(tmp_path: Path) -> None:
 def test_it_loads_nothing_heavy() -> None:
     code = (
         "import sys, esagent.runs.manifest as m\n"
-        "m.build_manifest(config='', model_hash='', seeds={}, dtype='', threads=1, device='cpu')\n"
+        "m.build_manifest(config='', model_hash='', seeds={}, dtype='', threads=1, device='cpu', deterministic=False)\n"
         "print([n for n in ('torch', 'transformers') if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

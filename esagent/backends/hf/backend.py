@@ -13,12 +13,14 @@ import psutil
 import torch
 
 from esagent.backends.base import Applied
+from esagent.backends.hf.check import check_fixed
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
 from esagent.backends.hf.drafts import Drafts
 from esagent.backends.hf.engine import Engine, Live, merge, split
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
+from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes
 from esagent.backends.hf.prompts import PromptStates
 from esagent.backends.hf.slots import Hooks, Slots
@@ -41,7 +43,7 @@ class HFBackend:
         self.space = space
         self._config = config
         self._tokenizer = tokenizer
-        self._network = Network(model)
+        self._network = Network(model, config.deterministic)
         self.meter = Meter()
         kind = self._network.device.type
         if kind == "cpu":
@@ -54,15 +56,26 @@ class HFBackend:
         low = space.lowest_layer if config.share_trunk else 0
         self._low = low
         only = space.answers_only
-        self._prefixes = Prefixes(self._network, self._hooks, low, only, self.meter, self._max_tokens)
+        passes = Passes(self._network, self._hooks)
+        self._prefixes = Prefixes(self._network, passes, low, only, self.meter, self._max_tokens)
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
         drafts = Drafts(config.draft)
         states = PromptStates(min(_STATES, _free_memory(self._network.device) // 16))
         self._engine = Engine(
-            self._network, self._hooks, self._prefixes, self._ending, drafts, states, low, only, self.meter
+            self._network, passes, self._prefixes, self._ending, drafts, states, low, only, self.meter
         )
+        if config.deterministic:
+            self._check_fixed(passes)
         self._encoded: dict[str, Tokens] = {}
         self._cost = Cost()
+
+    @torch.inference_mode()
+    def _check_fixed(self, passes: Passes) -> None:
+        """Under parameters off the centre, which is zero at first and would hide the terms."""
+        blocks = self.space.parameters.blocks()
+        probe = Perturbation(0, 1, {block.name: 1.0 for block in blocks})
+        self._hooks.use(self.space.terms([{}, self.space.parameters.values(blocks[0].name, probe)]))
+        check_fixed(self._network, passes, self.space.lowest_layer, 1)
 
     def blocks(self) -> tuple[Block, ...]:
         """One block per module that owns parameters."""
@@ -81,9 +94,10 @@ class HFBackend:
             jobs.setdefault(key, job)
             keys.append(key)
         self._hooks.use(self.space.terms(slots.values))
+        before = self.meter.prompt_tokens
         outcomes = dict(zip(jobs, self._run(list(jobs.values())), strict=True))
         completions, seen = [], set()
-        prompt = completion = shared = 0
+        prompt = completion = computed = 0
         for key in keys:
             job, outcome = jobs[key], outcomes[key]
             again = key in seen
@@ -99,7 +113,9 @@ class HFBackend:
             )
             prompt += len(job.prefix) + len(job.prompt)
             completion += len(outcome.tokens)
-            shared += (len(job.prefix) + len(job.prompt) + len(outcome.tokens)) if again else len(job.prefix)
+            computed += 0 if again else 1 + len(outcome.tokens)  # a prompt's last token is read with the answer
+        computed += self.meter.prompt_tokens - before
+        shared = max(0, prompt + completion - computed)  # below 0 where work was lost to a lack of memory
         seconds = time.perf_counter() - started
         self._cost = self._cost + Cost(prompt, completion, shared, len(requests), 0.0, seconds)
         return completions

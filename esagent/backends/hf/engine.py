@@ -21,10 +21,11 @@ from esagent.backends.hf.choose import Ending, pick
 from esagent.backends.hf.drafts import Drafts
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
-from esagent.backends.hf.packing import KVStore, pack
+from esagent.backends.hf.packing import KVStore
+from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes
 from esagent.backends.hf.prompts import Key, PromptStates
-from esagent.backends.hf.slots import NEUTRAL, Hooks
+from esagent.backends.hf.slots import NEUTRAL
 
 _COMPACT_BELOW = 0.75  # copying the rows left costs about as much as computing a quarter of them once more
 
@@ -50,7 +51,7 @@ class Engine:
     def __init__(
         self,
         network: Network,
-        hooks: Hooks,
+        passes: Passes,
         prefixes: Prefixes,
         ending: Ending,
         drafts: Drafts,
@@ -60,7 +61,7 @@ class Engine:
         meter: Meter,
     ) -> None:
         self._net = network
-        self._hooks = hooks
+        self._passes = passes
         self._prefixes = prefixes
         self._ending = ending
         self._drafts = drafts
@@ -119,18 +120,21 @@ class Engine:
             return trunk, upper
         hidden = net.embed(torch.tensor([t for _, p in prompts for t in p[:-1]], device=net.device))
         if self._low:
-            packing = pack([len(p) for p, _ in prompts], counts, net.groups, net.dtype, net.device)
-            hidden = net.layers_between(hidden, 0, self._low, trunk, packing)
+            hidden = self._passes.run(hidden, 0, self._low, trunk, [len(p) for p, _ in prompts], counts)
             self._meter.trunk_tokens += len(hidden)
         starts = [sum(counts[:i]) for i in range(len(counts))]
         picked = torch.cat([torch.arange(starts[n], starts[n] + counts[n]) for n, _ in owners]).to(net.device)
-        packing = pack(
-            [len(prompts[n][0]) for n, _ in owners], [counts[n] for n, _ in owners], net.groups, net.dtype, net.device
+        self._passes.run(
+            hidden.index_select(0, picked),
+            self._low,
+            net.depth,
+            upper,
+            [len(prompts[n][0]) for n, _ in owners],
+            [counts[n] for n, _ in owners],
+            [slot for _, slot in owners],
         )
-        slot = torch.tensor([slot for _, slot in owners], device=net.device).index_select(0, packing.row)
-        with self._hooks.tokens(slot):
-            net.layers_between(hidden.index_select(0, picked), self._low, net.depth, upper, packing)
         self._meter.upper_tokens += len(picked)
+        self._meter.prompt_tokens += len(picked)
         return trunk, upper
 
     def finish(self, live: Live) -> None:
@@ -147,11 +151,15 @@ class Engine:
             len(j.prefix) + len(j.prompt) - 1 + len(o.tokens) for j, o in zip(live.jobs, live.outcomes, strict=True)
         ]
         hidden, token_of = self._trunk_step(live, feeds, places)
-        counts = [len(feed) for feed in feeds]
-        packing = pack(places, counts, net.groups, net.dtype, net.device)
-        slot = torch.tensor([j.slot for j in live.jobs], device=net.device).index_select(0, packing.row)
-        with self._hooks.tokens(slot):
-            states = net.layers_between(hidden.index_select(0, token_of), self._low, net.depth, live.upper, packing)
+        states = self._passes.run(
+            hidden.index_select(0, token_of),
+            self._low,
+            net.depth,
+            live.upper,
+            places,
+            [len(feed) for feed in feeds],
+            [job.slot for job in live.jobs],
+        )
         meter.upper_tokens += len(states)
         meter.head_tokens += len(states)
         chosen = net.greedy(states).tolist()
@@ -190,8 +198,7 @@ class Engine:
         counts = [len(feeds[r]) for r in heads]
         hidden = net.embed(torch.tensor([t for r in heads for t in feeds[r]], device=net.device))
         if self._low:
-            packing = pack([places[r] for r in heads], counts, net.groups, net.dtype, net.device)
-            hidden = net.layers_between(hidden, 0, self._low, live.trunk, packing)
+            hidden = self._passes.run(hidden, 0, self._low, live.trunk, [places[r] for r in heads], counts)
             self._meter.trunk_tokens += len(hidden)
         starts = [sum(counts[:i]) for i in range(len(counts))]
         token_of = torch.tensor([starts[n] + i for n, f in zip(nodes, feeds, strict=True) for i in range(len(f))])

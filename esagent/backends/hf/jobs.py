@@ -51,10 +51,12 @@ class Outcome:
 
 @dataclass
 class Meter:
-    """Work really done: layer-tokens below and from the lowest searched layer, head evaluations, guesses that held."""
+    """Work really done: layer-tokens below and from the lowest searched layer (of these, for prefixes and prompts),
+    head evaluations, guesses and those that held."""
 
     trunk_tokens: int = 0
     upper_tokens: int = 0
+    prompt_tokens: int = 0
     head_tokens: int = 0
     drafted: int = 0
     accepted: int = 0

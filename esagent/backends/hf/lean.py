@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers.activations import ACT2FN
 
+from esagent.backends.hf.fixed import FixedPacking
 from esagent.backends.hf.packing import KVStore, Packing
 
 _KINDS = {"LlamaDecoderLayer", "Qwen2DecoderLayer", "Qwen3DecoderLayer"}
@@ -24,7 +25,9 @@ def is_lean(layer: Any) -> bool:
     return type(layer).__name__ in _KINDS and isinstance(layer.mlp.act_fn, type(ACT2FN["silu"]))
 
 
-def forward(layer: Any, x: Tensor, where: tuple[Tensor, Tensor], store: KVStore, packing: Packing) -> Tensor:
+def forward(
+    layer: Any, x: Tensor, where: tuple[Tensor, Tensor], store: KVStore, packing: Packing | FixedPacking
+) -> Tensor:
     """States [T, hidden] through one layer. where: cos and sin [T, 1, head_dim / 2]."""
     attention, network = layer.self_attn, layer.mlp
     dim = attention.head_dim

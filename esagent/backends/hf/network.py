@@ -11,14 +11,18 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from esagent.backends.hf import lean
+from esagent.backends.hf.fixed import SLOTS, FixedPacking
 from esagent.backends.hf.packing import KVStore, Packing
 from esagent.errors import EnvironmentFailure
 
 ATTENTION = "esagent_packed"
 _BLOCK = 128
+_CHUNK = {"cpu": 64, "cuda": 256}
+_MOVING_ANGLES = {"dynamic", "longrope"}
 
 
 def _packed_attention(
@@ -32,9 +36,13 @@ ALL_ATTENTION_FUNCTIONS.register(ATTENTION, _packed_attention)
 
 
 class Network:
-    """Embedding, layers and head of a causal language model."""
+    """Embedding, layers and head of a causal language model.
 
-    def __init__(self, model: Any) -> None:
+    chunk: tokens that every product is computed for at a time, so that its result for one of them depends on no other;
+    0 leaves the shapes open (`fixed` chooses). Raises EnvironmentFailure for a model that cannot be driven so.
+    """
+
+    def __init__(self, model: Any, fixed: bool = False) -> None:
         config = model.config
         if not hasattr(model, "model") or not hasattr(model.model, "layers") or not hasattr(model.model, "rotary_emb"):
             raise EnvironmentFailure(
@@ -46,6 +54,12 @@ class Network:
             raise EnvironmentFailure(
                 f"backend=hf cannot batch a population over {type(model).__name__}: its layers are "
                 f"{', '.join(sorted(kinds))}; only full attention is supported"
+            )
+        rope = getattr(model.model.rotary_emb, "rope_type", "default")
+        if fixed and rope in _MOVING_ANGLES:
+            raise EnvironmentFailure(
+                f"backend.deterministic=true: the rotary embedding of {type(model).__name__} ({rope}) changes with the "
+                "longest text in the batch; use backend.deterministic=false"
             )
         config._attn_implementation = ATTENTION
         self.model = model
@@ -63,10 +77,16 @@ class Network:
         self.layer_parameters = sum(p.numel() for p in self.layers[0].parameters())
         self.head_parameters = weight.numel()
         self._head: Any = model.lm_head
-        self._head_rows = max(64, (1 << 26) // self.vocabulary)
+        self.chunk = _CHUNK[self.device.type] if fixed else 0
+        self._head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)
 
     def store(self, low: int, high: int, rows: int, width: int, full: int = 0) -> KVStore:
-        """Room for the keys and values of `rows` rows in layers [low, high); the first `full` slots stay unset."""
+        """Room for the keys and values of `rows` rows in layers [low, high); the first `full` slots stay unset.
+
+        With fixed shapes there are more slots, all set: attention reads them in multiples of `SLOTS`.
+        """
+        if self.chunk:
+            width, full = -(-width // SLOTS) * SLOTS, 0
         shape = (rows, self.kv_heads, width, self.head_dim)
         return KVStore.empty(low, high, shape, self.dtype, self.device, full)
 
@@ -74,9 +94,20 @@ class Network:
         """Token ids [T] to states [T, hidden]."""
         return self.body.embed_tokens(tokens)
 
-    def layers_between(self, hidden: Tensor, low: int, high: int, store: KVStore, packing: Packing) -> Tensor:
-        """States [T, hidden] through layers [low, high)."""
-        where = self.body.rotary_emb(hidden[None], packing.position[None])
+    def angles(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of the rotary embedding at positions [T], each [1, T, head_dim]."""
+        return self.body.rotary_emb(self.body.embed_tokens.weight, position[None])
+
+    def layers_between(
+        self,
+        hidden: Tensor,
+        where: tuple[Tensor, Tensor],
+        low: int,
+        high: int,
+        store: KVStore,
+        packing: Packing | FixedPacking,
+    ) -> Tensor:
+        """States [T, hidden] at the given angles through layers [low, high)."""
         if self._lean:
             half = self.head_dim // 2
             cos, sin = (w[0, :, None, :half] for w in where)
@@ -88,7 +119,6 @@ class Network:
             out = layer(
                 states,
                 attention_mask=None,
-                position_ids=packing.position[None],
                 position_embeddings=where,
                 kv_store=store,
                 packing=packing,
@@ -103,6 +133,9 @@ class Network:
     def greedy(self, hidden: Tensor) -> Tensor:
         """Most likely token of each state, [T]; -1 where the logits are not finite. In chunks: logits are large."""
         out = []
+        count = len(hidden)
+        if self.chunk:
+            hidden = F.pad(hidden, (0, 0, 0, -count % self.chunk))
         for chunk in hidden.split(self._head_rows):
             logits = self.logits(chunk)
             # Two narrow searches: an argmax over the whole vocabulary is several times as slow on a CPU.
@@ -117,4 +150,4 @@ class Network:
             within = logits.gather(1, places).argmax(-1)
             index = places.gather(1, within[:, None])[:, 0]
             out.append(torch.where(torch.isfinite(best), index, -1))
-        return torch.cat(out)
+        return torch.cat(out)[:count]

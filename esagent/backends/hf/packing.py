@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from esagent.backends.hf.fixed import FixedPacking
+
 _FEW_QUERIES = 256
 """Query rows per KV head up to which a CPU multiplies scores and values plainly."""
 
@@ -33,6 +35,21 @@ class Packing:
     padded: Tensor
     valid: Tensor
     mask: Tensor
+
+    def attend(self, query: Tensor, keys: Tensor, values: Tensor, scaling: float) -> Tensor:
+        """query: [T, heads, dim]; keys, values: [R, kv_heads, K, dim]. Returns [T, heads, dim].
+
+        Query heads that share a KV head are folded into the query axis, so keys are read once for all of them.
+        """
+        heads, kv_heads, dim = query.shape[1], keys.shape[1], query.shape[2]
+        rows, longest = self.padded.shape
+        groups = heads // kv_heads
+        flat = query.index_select(0, self.padded.flatten())
+        folded = flat.view(rows, longest, kv_heads, groups, dim).permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, -1, dim)
+        width = self.mask.shape[-1]
+        out = _attention(folded, keys[:, :, :width], values[:, :, :width], self.mask, scaling)
+        back = out.view(rows, kv_heads, groups, longest, dim).permute(0, 3, 1, 2, 4).reshape(-1, heads, dim)
+        return back.index_select(0, self.valid)
 
 
 def pack(
@@ -137,24 +154,24 @@ class KVStore:
             [torch.cat([s.values[i] for s in wide]) for i in layers],
         )
 
-    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, packing: Packing, scaling: float) -> Tensor:
+    def attend(
+        self,
+        layer: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        packing: Packing | FixedPacking,
+        scaling: float,
+    ) -> Tensor:
         """Write the new keys and values, then attend.
 
         query: [T, heads, dim]; key, value: [T, kv_heads, dim]. Returns [T, heads, dim].
-        Query heads that share a KV head are folded into the query axis, so keys are read once for all of them.
         """
         keys, values = self.keys[layer - self.low], self.values[layer - self.low]
-        keys[packing.row, :, packing.position] = key
-        values[packing.row, :, packing.position] = value
-        heads, kv_heads, dim = query.shape[1], key.shape[1], query.shape[2]
-        rows, longest = packing.padded.shape
-        groups = heads // kv_heads
-        flat = query.index_select(0, packing.padded.flatten())
-        folded = flat.view(rows, longest, kv_heads, groups, dim).permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, -1, dim)
-        width = packing.mask.shape[-1]
-        out = _attention(folded, keys[:, :, :width], values[:, :, :width], packing.mask, scaling)
-        back = out.view(rows, kv_heads, groups, longest, dim).permute(0, 3, 1, 2, 4).reshape(-1, heads, dim)
-        return back.index_select(0, packing.valid)
+        real = len(packing.row)
+        keys[packing.row, :, packing.position] = key[:real]
+        values[packing.row, :, packing.position] = value[:real]
+        return packing.attend(query, keys, values, scaling)
 
 
 def _attention(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scaling: float) -> Tensor:

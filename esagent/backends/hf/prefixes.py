@@ -9,18 +9,19 @@ from torch import Tensor
 
 from esagent.backends.hf.jobs import Job, Meter, SlotKey, Tokens
 from esagent.backends.hf.network import Network
-from esagent.backends.hf.packing import KVStore, pack
-from esagent.backends.hf.slots import CENTRE, NEUTRAL, Hooks, is_centre
+from esagent.backends.hf.packing import KVStore
+from esagent.backends.hf.passes import Passes
+from esagent.backends.hf.slots import CENTRE, NEUTRAL, is_centre
 
 
 class Prefixes:
     """Keys and values of every prefix. `low` is the lowest searched layer."""
 
     def __init__(
-        self, network: Network, hooks: Hooks, low: int, answers_only: bool, meter: Meter, max_tokens: int
+        self, network: Network, passes: Passes, low: int, answers_only: bool, meter: Meter, max_tokens: int
     ) -> None:
         self._network = network
-        self._hooks = hooks
+        self._passes = passes
         self._low = low
         self._answers_only = answers_only
         self._meter = meter
@@ -62,19 +63,18 @@ class Prefixes:
         hidden, _ = self._trunk_of(prefix)
         net, n = self._network, len(prefix)
         store = net.store(self._low, net.depth, len(slots), n, full=n)
-        packing = pack([0] * len(slots), [n] * len(slots), net.groups, net.dtype, net.device)
-        with self._hooks.tokens(torch.tensor(slots, device=net.device).repeat_interleave(n)):
-            net.layers_between(hidden.repeat(len(slots), 1), self._low, net.depth, store, packing)
+        rows = len(slots)
+        self._passes.run(hidden.repeat(rows, 1), self._low, net.depth, store, [0] * rows, [n] * rows, slots)
         self._meter.upper_tokens += n * len(slots)
+        self._meter.prompt_tokens += n * len(slots)
         return store
 
     def _trunk_of(self, prefix: Tokens) -> tuple[Tensor, KVStore]:
         if prefix not in self._trunk:
             net, n = self._network, len(prefix)
             store = net.store(0, self._low, 1, n, full=n)
-            packing = pack([0], [n], net.groups, net.dtype, net.device)
             hidden = net.embed(torch.tensor(prefix, device=net.device))
-            self._trunk[prefix] = net.layers_between(hidden, 0, self._low, store, packing), store
+            self._trunk[prefix] = self._passes.run(hidden, 0, self._low, store, [0], [n]), store
             self._meter.trunk_tokens += n
         return self._trunk[prefix]
 

@@ -76,8 +76,8 @@ class Hooks:
         self._terms = terms
 
     @contextmanager
-    def tokens(self, slot: Tensor) -> Iterator[None]:
-        """Within: token t of the batch runs under slot[t]. slot: [T]."""
+    def tokens(self, slot: Tensor | None) -> Iterator[None]:
+        """Within: token t of the batch runs under slot[t]. slot: [T]; None: all under the base model."""
         self._slot = slot
         try:
             yield

@@ -1,0 +1,102 @@
+"""What is left of an agent's requests once everything that is the same is computed once.
+
+Of the members of a step, n_m perturb module m (all of them under joint allocation) and e_m an earlier module. A share
+NOVEL of perturbed answers is found nowhere else, so a call of module m has, per task and step,
+
+    prompts  P = 1 + NOVEL e_m           texts that the module is asked
+    answers  A = n_m + 1 + NOVEL e_m     distinct pairs of parameters and text; n_m where all members perturb m
+    nodes    N = P + NOVEL (A - P)       distinct answers below the lowest searched layer
+
+An evaluation has P = A = N = 1. Parameters that act on answers alone leave prompts to the base model: a prompt is
+computed once for all members and kept, so that later steps and evaluations pay only for prompts that no one asked
+before: the NOVEL ones, and a share RENEWED of the centre's, whose earlier modules have moved. Otherwise a prompt is
+computed A times, and a prefix once per step for each of n_m + 1. Guesses that do not hold add WASTE to an answer.
+
+The constants and lengths are means over steps of the shipped agents on toolbox with the embedded model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esagent.config import names
+from esagent.config.schema import Config, Positions
+
+PREFIX_TOKENS = 150  # few-shot part of one module call, equal over tasks
+PROMPT_TOKENS = 25  # the task's own part
+ANSWER_TOKENS = 8
+TOOL_CALLS = {"easy": 1.2, "medium": 1.5, "hard": 2.2}
+OTHER_TOOL_CALLS = 1.5  # of tasks that are not the toolbox's
+NOVEL = 0.06
+RENEWED = 0.3
+WASTE = 0.2
+
+
+@dataclass(frozen=True)
+class Module:
+    """calls: per episode. own: members of a step that perturb it; earlier: those that perturb what it is shown."""
+
+    calls: float
+    own: float
+    earlier: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """Tokens through the layers below the lowest searched one (trunk), through those above, and through the head."""
+
+    trunk: float
+    upper: float
+    head: float
+
+
+def calls_per_episode(config: Config) -> float:
+    """Module calls of one episode."""
+    return sum(module.calls for module in modules(config, (), 0))
+
+
+def modules(config: Config, blocks: tuple[str, ...], members: int) -> list[Module]:
+    """The agent's modules in the order in which an episode reaches them; an agent of the user's counts as one."""
+    known = config.task.target is None and config.task.name == "toolbox"
+    turns = min(TOOL_CALLS[config.task.level] if known else OTHER_TOOL_CALLS, config.agent.max_turns)
+    order = () if config.agent.target else names.MODULES[config.agent.name]
+    if len(order) < 2:
+        return [Module(1 + turns, members, members * turns / (1 + turns))]
+    joint = config.allocation.name == "joint"
+    each = members / max(1, 1 if joint else len(blocks))
+    out: list[Module] = []
+    for name in order:
+        calls = turns if name in ("selector", "caller") else 1.0
+        earlier = (max if joint else sum)([0.0, *(module.own for module in out)])
+        out.append(Module(calls, each if name in blocks else 0.0, earlier))
+    return out
+
+
+def work(config: Config, blocks: tuple[str, ...], members: int, evaluation: int) -> Work:
+    """Tokens computed in a whole run with `evaluation` episodes of the unperturbed agent beside its steps."""
+    backend, budget, task = config.backend, config.budget, config.task
+    kept = config.space.positions is Positions.answer
+    drawn = budget.steps * budget.tasks_per_step
+    first = min(evaluation, task.pool + task.validation + task.heldout)
+    prefix = 0 if backend.share_prefix else PREFIX_TOKENS
+    answer = ANSWER_TOKENS * (1 + WASTE * backend.draft)
+    trunk = upper = head = 0.0
+    for module in modules(config, blocks, members):
+        prompts = 1 + NOVEL * module.earlier
+        everyone = module.own >= members
+        pairs = module.own if everyone else module.own + 1 + NOVEL * module.earlier
+        answers = pairs if backend.share_requests else members
+        nodes = prompts + NOVEL * max(0.0, answers - prompts) if backend.share_trunk else answers
+        asked = drawn * prompts + evaluation
+        by_slot = drawn * pairs + evaluation
+        if kept:
+            asked = by_slot = first + drawn * (prompts - 1) + RENEWED * (drawn + evaluation - first)
+        upper += module.calls * (by_slot * (prefix + PROMPT_TOKENS) + (drawn * answers + evaluation) * answer)
+        trunk += module.calls * ((asked if backend.share_trunk else by_slot) * (prefix + PROMPT_TOKENS))
+        trunk += module.calls * (drawn * nodes + evaluation) * answer
+        head += module.calls * (drawn * answers + evaluation) * answer
+        if backend.share_prefix:
+            slots = 1 if kept else budget.steps * (module.own + 1)
+            upper += slots * PREFIX_TOKENS
+            trunk += (1 if kept or backend.share_trunk else slots) * PREFIX_TOKENS
+    return Work(trunk, upper, head)
