@@ -13,7 +13,7 @@ from esagent.backends.hf.jobs import Job, Tokens
 from esagent.backends.hf.slots import is_centre
 
 _KNOWN = 8  # completions remembered per prompt
-_LOOKUP = 10  # tokens guessed from the prompt
+_LOOKUP = 4  # tokens guessed from the prompt: half of them are right, and a wrong one costs as much as a right one
 _PROMPTS = 50_000
 
 
@@ -54,12 +54,11 @@ def _name(job: Job) -> Hashable:
 
 
 def _lookup(text: Tokens, generated: int) -> Tokens:
-    """What followed the last occurrence of the newest two tokens, or else of the newest one."""
+    """What followed the last occurrence of the newest two tokens; one alone foretells too little."""
     if not generated:
         return ()
-    for size in (2, 1):
-        tail = text[-size:]
-        for at in range(len(text) - size - 1, -1, -1):
-            if text[at : at + size] == tail:
-                return text[at + size : at + size + _LOOKUP]
+    tail = text[-2:]
+    for at in range(len(text) - 3, -1, -1):
+        if text[at : at + 2] == tail:
+            return text[at + 2 : at + 2 + _LOOKUP]
     return ()
