@@ -78,25 +78,19 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing() -> None:
     ask = [Request("m", f"Task {i}", max_new_tokens=5, stop=()) for i in range(16)]
     plain = [c.text for c in backend().generate(ask, [])]
     engine = backend(max_batch_rows=16)
-    start, finish = engine._engine.start, engine._engine.finish
+    advance = engine._engine.advance
     sizes: list[int] = []
 
-    def small(jobs: Any) -> Any:
-        sizes.append(len(jobs))
-        if len(jobs) > 4:
-            raise torch.OutOfMemoryError("not enough memory")
-        return start(jobs)
-
-    def small_finish(live: Any) -> None:
-        if len(live.jobs) > 2:
-            engine._engine.advance(live)  # what was done before the failure must not count twice
+    def small(live: Any) -> None:
+        sizes.append(len(live.jobs))
+        if len(live.jobs) > 4 and any(outcome.tokens for outcome in live.outcomes):
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        finish(live)
+        advance(live)  # what was done before the failure must not count twice
 
-    engine._engine.start, engine._engine.finish = small, small_finish  # type: ignore[method-assign]
+    engine._engine.advance = small  # type: ignore[method-assign]
     assert [c.text for c in engine.generate(ask, [])] == plain
-    assert sizes[0] == 16
-    assert max(sizes[-2:]) <= 4
+    assert sizes[:5] == [16, 16, 8, 8, 4]
+    assert max(sizes[4:]) == 4
 
 
 def test_a_single_row_that_does_not_fit_ends_with_one_line() -> None:
@@ -105,7 +99,7 @@ def test_a_single_row_that_does_not_fit_ends_with_one_line() -> None:
     def never(jobs: Any) -> Any:
         raise torch.OutOfMemoryError("not enough memory")
 
-    engine._engine.start = never  # type: ignore[method-assign]
+    engine._engine.complete = never  # type: ignore[method-assign]
     with pytest.raises(RunError, match="single row"):
         engine.generate([Request("m", "x")], [])
 
@@ -116,7 +110,7 @@ def test_other_errors_are_not_mistaken_for_memory() -> None:
     def broken(jobs: Any) -> Any:
         raise RuntimeError("shape mismatch")
 
-    engine._engine.start = broken  # type: ignore[method-assign]
+    engine._engine.complete = broken  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="shape"):
         engine.generate([Request("m", "x"), Request("m", "y")], [])
 

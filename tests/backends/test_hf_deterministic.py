@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
 from esagent.backends.hf.backend import HFBackend
-from esagent.backends.hf.fixed import CALLS, PIECE, SLOTS, pack_fixed
 from esagent.backends.hf.prompts import PromptStates
 from esagent.config.schema import BackendConfig, Positions, SpaceConfig
 from esagent.core.episode import UNPERTURBED, Request
@@ -141,25 +138,3 @@ def test_angles_that_change_with_the_batch_are_refused() -> None:
     model.model.rotary_emb.rope_type = "dynamic"
     with pytest.raises(EnvironmentFailure, match="dynamic"):
         HFBackend(model, tokenizer, make_space(SPACES["bias"], model, MODULES), BackendConfig(deterministic=True))
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 150), st.integers(0, 20)), min_size=1, max_size=12).filter(
-        lambda rows: any(count for _, count in rows)
-    )
-)
-def test_chunks_cover_every_token_once_and_look_at_their_own_past(rows: list[tuple[int, int]]) -> None:
-    starts, counts = zip(*rows, strict=True)
-    layouts = pack_fixed(starts, counts, 16, 2, torch.float32, torch.device("cpu"))
-    tokens = [(r, start + i) for r, (start, count) in enumerate(rows) for i in range(count)]
-    assert [pair for x in layouts for pair in zip(x.row.tolist(), x.position.tolist(), strict=True)] == tokens
-    assert all(len(layout.row) == 16 for layout in layouts[:-1])
-    for layout in layouts:
-        assert sorted(t for call in layout.calls for t in call.real.tolist()) == list(range(len(layout.row)))
-        for call in layout.calls:
-            assert call.mask.shape[:3] == (CALLS, 1, 2 * PIECE)
-            sees = (call.mask[:, 0, :PIECE] == 0).sum(-1).flatten()[call.back]
-            assert sees.tolist() == (layout.position[call.real] + 1).tolist()
-            assert call.tokens[call.back].tolist() == call.real.tolist()
-            assert call.rows.repeat_interleave(PIECE)[call.back].tolist() == layout.row[call.real].tolist()
-            assert {call.mask.shape[-1]} == {(p // SLOTS + 1) * SLOTS for p in layout.position[call.real].tolist()}

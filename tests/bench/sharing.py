@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 
 from esagent.cli.environment import prepare
 
@@ -15,7 +16,7 @@ prepare()
 from esagent.agents.registry import make_agent
 from esagent.backends.registry import make_backend
 from esagent.config.compose import compose
-from esagent.config.schema import PromptStyle
+from esagent.config.schema import Config, PromptStyle
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation
 from esagent.rollout import rollout
@@ -26,6 +27,18 @@ MEMBERS_PER_MODULE = 4
 TASKS = 8
 
 
+def population(config: Config, modules: Sequence[str]) -> list[Perturbation]:
+    """Antithetic pairs that perturb one module each, with the job's own sigma."""
+    return [
+        Perturbation(
+            direction_seed(7, 0, 100 * at + pair), sign, {module: config.sigma.start * config.sigma.modules[module]}
+        )
+        for at, module in enumerate(modules)
+        for pair in range(MEMBERS_PER_MODULE // 2)
+        for sign in (1, -1)
+    ]
+
+
 def measure(overrides: list[str]) -> tuple[float, float]:
     """(seconds, FLOPs) of one population, the backend fresh but for one warm-up episode of another task."""
     config = compose(overrides)
@@ -34,13 +47,7 @@ def measure(overrides: list[str]) -> tuple[float, float]:
     backend = make_backend(config, agent.modules)
     warm, *tasks = family.tasks("train", 7, TASKS + 1)
     rollout(agent, family, backend, (), [warm])
-    sigma = {module: 0.1 * config.sigma.modules[module] for module in agent.modules}
-    members = [
-        Perturbation(direction_seed(7, 0, 100 * at + pair), sign, {module: sigma[module]})
-        for at, module in enumerate(agent.modules)
-        for pair in range(MEMBERS_PER_MODULE // 2)
-        for sign in (1, -1)
-    ]
+    members = population(config, agent.modules)
     before, start = backend.cost().flops, time.perf_counter()
     rollout(agent, family, backend, members, tasks)
     return time.perf_counter() - start, backend.cost().flops - before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from esagent.backends.hf.check import check_fixed
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
 from esagent.backends.hf.drafts import Drafts
-from esagent.backends.hf.engine import Engine, Live, merge, split
+from esagent.backends.hf.engine import Engine
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.passes import Passes
@@ -31,7 +32,8 @@ from esagent.errors import RunError
 from esagent.models.chat import render
 from esagent.spaces.base import AdapterSpace
 
-_TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 32768}  # beyond this a larger pass is no faster
+_TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
+_PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
 _STATES = 1 << 30  # bytes of prompt states kept at most
 _ROWS_AT_ONCE = {"cpu": 128, "cuda": 4096}
 
@@ -59,13 +61,15 @@ class HFBackend:
         passes = Passes(self._network, self._hooks)
         self._prefixes = Prefixes(self._network, passes, low, only, self.meter, self._max_tokens)
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
-        drafts = Drafts(config.draft)
+        drafts = Drafts(config.draft, _PASS_TOKENS[kind])
         states = PromptStates(min(_STATES, _free_memory(self._network.device) // 16))
         self._engine = Engine(
-            self._network, passes, self._prefixes, self._ending, drafts, states, low, only, self.meter
+            self._network, passes, self._prefixes, self._ending, drafts, states, low, only, self.meter, self._max_tokens
         )
         if config.deterministic:
             self._check_fixed(passes)
+        self._alone: dict[Any, int] = {}
+        self._numbers = itertools.count(1)
         self._encoded: dict[str, Tokens] = {}
         self._cost = Cost()
 
@@ -85,6 +89,7 @@ class HFBackend:
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order; identical ones once."""
         started = time.perf_counter()
+        self._alone.clear()
         slots = Slots(self.space, members)
         jobs: dict[Any, Job] = {}
         keys: list[Any] = []
@@ -126,8 +131,12 @@ class HFBackend:
         prefix, prompt = self._encode(prefix_text), self._encode(prompt_text)
         if not prefix + prompt:
             raise RunError(f"module {request.module}: an empty prompt cannot be completed")
-        if not self._config.share_prefix or not prompt:
+        alone = 0
+        if not prompt or (not self._config.share_prefix and not self._config.deterministic):
             prefix, prompt = (), prefix + prompt
+        elif not self._config.share_prefix:
+            # A sum taken in two parts differs in its last bits from the whole, so the parts stay what they are.
+            alone = self._alone.setdefault((prefix, prompt), next(self._numbers))
         choices = tuple(self._encode(c) for c in request.choices)
         # A choice that another one continues needs an end of its own.
         end = self._encode("\n")
@@ -142,6 +151,7 @@ class HFBackend:
             choices,
             request.temperature,
             request.seed if request.temperature > 0 else 0,
+            alone,
         )
 
     def _encode(self, text: str) -> Tokens:
@@ -154,53 +164,27 @@ class HFBackend:
         self._prefixes.prepare(jobs)
         order = sorted(range(len(jobs)), key=lambda i: (jobs[i].prefix, jobs[i].prompt, jobs[i].slot))
         outcomes: dict[int, Outcome] = {}
-        live: list[Live] = []
-        at = 0
-        while at < len(order):
-            count = self._fitting([jobs[i] for i in order[at : at + self._max_rows]])
-            part = order[at : at + count]
+        while len(outcomes) < len(order):
+            part = order[len(outcomes) : len(outcomes) + self._max_rows]
+            part = part[: self._fitting([jobs[i] for i in part])]
             try:
-                batch = self._engine.start([jobs[i] for i in part])
-                self._engine.advance(batch)
+                outcomes.update(zip(part, self._engine.complete([jobs[i] for i in part]), strict=True))
             except (torch.OutOfMemoryError, RuntimeError) as error:
-                self._shrink(error, count)
-                continue
-            outcomes.update(zip(part, batch.outcomes, strict=True))
-            at += count
-            batch = self._engine.remaining(batch)
-            if batch.jobs:
-                live.append(batch)
-            if live and (sum(len(b.jobs) for b in live) >= self._max_rows or at >= len(order)):
-                self._finish(live)
-                live = []
+                self._shrink(error, len(part))
         return [outcomes[i] for i in range(len(jobs))]
 
-    def _finish(self, live: list[Live]) -> None:
-        before = [(out, len(out.tokens), out.reason) for part in live for out in part.outcomes]
-        try:
-            self._engine.finish(merge(live))
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            self._shrink(error, len(before))
-            for outcome, count, reason in before:
-                if not reason:
-                    outcome.tokens, outcome.reason, outcome.text = outcome.tokens[:count], "", ""
-            for part in live:
-                for piece in split(part, self._max_rows):
-                    self._finish([piece])
-
     def _fitting(self, jobs: Sequence[Job]) -> int:
-        """How many of the next jobs fit one batch: bounded by tokens and a quarter of the free memory."""
+        """How many of the next jobs fit one batch: what they keep takes a quarter of the free memory at most."""
         net = self._network
         per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
         room = _free_memory(net.device) // 4
-        tokens = memory = 0
-        shared: set[Any] = set()
+        memory = 0
+        kept: set[Any] = set()
         for count, job in enumerate(jobs):
             name = (job.prefix, job.prompt, None if self.space.answers_only else job.slot)
-            tokens += 8 if name in shared else len(job.prompt)
-            shared.add(name)
-            memory += job.length * per_slot
-            if count and (tokens > self._max_tokens or memory > room):
+            memory += (job.max_new + 1 + (0 if name in kept else len(job.prompt))) * per_slot
+            kept.add(name)
+            if count and memory > room:
                 return count
         return len(jobs)
 

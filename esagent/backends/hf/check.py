@@ -6,9 +6,11 @@ import torch
 
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.passes import Passes
+from esagent.backends.hf.store import Source
 from esagent.errors import EnvironmentFailure
 
 _COMPANY = (7, 30, 1, 95)  # lengths of the texts beside ours
+_CONTEXT = 70  # tokens that come before our text
 
 
 def check_fixed(network: Network, passes: Passes, layer: int, slot: int) -> None:
@@ -17,18 +19,21 @@ def check_fixed(network: Network, passes: Passes, layer: int, slot: int) -> None
     Layers are alike, so one of them, under the parameters of `slot`, stands for all. Raises EnvironmentFailure where a
     kernel's result for one token depends on the tokens beside it.
     """
-    length = 2 * network.chunk + 9
-    half = length // 2
+    layers, length = (layer, layer + 1), 2 * network.chunk + 9
     tokens = torch.arange(length + sum(_COMPANY), device=network.device).mul_(7919).remainder_(network.vocabulary)
     mine, others = network.embed(tokens).split([length, sum(_COMPANY)])
-    store = network.store(layer, layer + 1, 1, length)
-    alone = passes.run(mine, layer, layer + 1, store, [0], [length], [slot])
+    context = network.store(*layers, 1, _CONTEXT)
+    passes.run(others[:_CONTEXT], layers, context, (), [0], [_CONTEXT], [slot])
+    past = Source(context, 0, _CONTEXT)
+    alone = passes.run(mine, layers, network.store(*layers, 1, length), [[past]], [_CONTEXT], [length], [slot])
 
-    rows, none = len(_COMPANY) + 1, [0] * len(_COMPANY)
-    store, slots = network.store(layer, layer + 1, rows, length), [slot] * rows
-    first = torch.cat([others, mine[:half]])
-    first = passes.run(first, layer, layer + 1, store, [0] * rows, [*_COMPANY, half], slots)
-    second = passes.run(mine[half:], layer, layer + 1, store, [*_COMPANY, half], [*none, length - half], slots)
+    rows, none, half = len(_COMPANY) + 1, [0] * len(_COMPANY), length // 2
+    own, slots = network.store(*layers, rows, length), [slot] * rows
+    pasts = [[past, None, None, past, past]]
+    starts = [s.length if s else 0 for s in pasts[0]]
+    first = passes.run(torch.cat([others, mine[:half]]), layers, own, pasts, starts, [*_COMPANY, half], slots)
+    starts[-1] += half
+    second = passes.run(mine[half:], layers, own, pasts, starts, [*none, length - half], slots)
     amid = torch.cat([first[-half:], second])
 
     chunk = alone[: network.chunk]

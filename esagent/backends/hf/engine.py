@@ -4,41 +4,61 @@ A batch first computes its prompts, then advances all its rows together, pass by
 row is fed its newest token and a guess at what follows; the part of the guess that its own greedy choice confirms is
 kept, with the token behind it. Greedy results are those of token-by-token decoding.
 
-Nothing is computed twice that is the same. Below the lowest searched layer all members are equal, so there a batch
-holds one row per distinct token sequence (a node); above, one row per job. Parameters that act on answers alone leave
-the prompt the same for all members as well, through all layers.
+Nothing is computed twice that is the same, nor kept twice. A row looks at its prefix, its prompt and its own answer in
+three stores, the first two of which it shares with others. Below the lowest searched layer all members are equal, so
+there a batch holds one row per distinct token sequence (a node); above, one row per job. Parameters that act on answers
+alone leave the prompt the same for all members as well, through all layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from esagent.backends.hf.choose import Ending, pick
-from esagent.backends.hf.drafts import Drafts
+from esagent.backends.hf.drafts import NOTHING, Drafts, Guess
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
-from esagent.backends.hf.packing import KVStore
 from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes
-from esagent.backends.hf.prompts import Key, PromptStates
+from esagent.backends.hf.prompts import PromptStates
 from esagent.backends.hf.slots import NEUTRAL
+from esagent.backends.hf.store import KVStore, Source
 
-_COMPACT_BELOW = 0.75  # copying the rows left costs about as much as computing a quarter of them once more
+_COMPACT_BELOW = 0.9  # copying the answers of the rows left costs about as much as computing a tenth of them once more
+
+
+@dataclass
+class Rows:
+    """Rows in some layers: prefix and prompt of each, and its answer so far, an entry of `answers` each."""
+
+    prefixes: list[Source | None]
+    prompts: list[Source | None]
+    answers: KVStore
+
+    def pick(self, rows: Sequence[int], used: int) -> Rows:
+        """Some of the rows, in the given order, of which `used` slots are in use."""
+        index = torch.tensor(rows, dtype=torch.int64, device=self.answers.data.device)
+        return Rows([self.prefixes[r] for r in rows], [self.prompts[r] for r in rows], self.answers.select(index, used))
 
 
 @dataclass
 class Live:
-    """Rows in flight: jobs and outcomes, their upper store (a row each), the trunk store and each row's node in it."""
+    """Rows in flight: jobs and outcomes, their upper layers, the trunk of the nodes and each row's node in it."""
 
     jobs: list[Job]
     outcomes: list[Outcome]
-    upper: KVStore
-    trunk: KVStore
+    upper: Rows
+    trunk: Rows
     nodes: list[int]
+
+    @property
+    def used(self) -> int:
+        """Slots of answers in use."""
+        return max(len(outcome.tokens) for outcome in self.outcomes)
 
 
 class Engine:
@@ -46,6 +66,7 @@ class Engine:
 
     low: the lowest searched layer; 0 turns trunk sharing off.
     answers_only: the searched parameters act from the last token of the prompt on, and not on the prompt before it.
+    max_tokens: of prompts in one pass.
     """
 
     def __init__(
@@ -59,6 +80,7 @@ class Engine:
         low: int,
         answers_only: bool,
         meter: Meter,
+        max_tokens: int,
     ) -> None:
         self._net = network
         self._passes = passes
@@ -69,93 +91,140 @@ class Engine:
         self._low = low
         self._answers_only = answers_only
         self._meter = meter
+        self._max_tokens = max_tokens
+
+    def complete(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Run jobs, whose prefixes are prepared, to their end."""
+        live = self.start(jobs)
+        outcomes = live.outcomes
+        while live.jobs:
+            self.advance(live)
+            live = _remaining(live)
+        return outcomes
 
     def start(self, jobs: Sequence[Job]) -> Live:
         """Compute the prompts of `jobs`, all but their last token."""
-        prompts: dict[Key, int] = {}
+        net = self._net
+        prompts: dict[Hashable, int] = {}
         nodes = [prompts.setdefault((j.prefix, j.prompt), len(prompts)) for j in jobs]
-        owners: dict[tuple[int, int], int] = {}
+        heads = [jobs[r] for r in _first(nodes)]
         slots = [NEUTRAL if self._answers_only else job.slot for job in jobs]
-        row_of = [owners.setdefault(pair, len(owners)) for pair in zip(nodes, slots, strict=True)]
-        width = max(job.length for job in jobs)
-        compute = self._remembered if self._answers_only else self._prompts
-        trunk, upper = compute(list(prompts), list(owners), width)
-        if row_of != list(range(len(owners))):
-            upper = upper.select(torch.tensor(row_of, device=self._net.device))
+        owners: dict[tuple[int, int], int] = {}
+        owner_of = [owners.setdefault(pair, len(owners)) for pair in zip(nodes, slots, strict=True)]
+        below, above = (self._remembered if self._answers_only else self._computed)(heads, list(owners))
+        width = max(job.max_new for job in jobs) + 1  # the last token of the prompt comes first
+        trunk = Rows(
+            [self._prefixes.trunk(job) if self._low else None for job in heads],
+            below,
+            net.store(0, self._low, len(heads), width),
+        )
+        upper = Rows(
+            [self._prefixes.upper(job, slot) for job, slot in zip(jobs, slots, strict=True)],
+            [above[owner] for owner in owner_of],
+            net.store(self._low, net.depth, len(jobs), width),
+        )
         return Live(list(jobs), [Outcome([]) for _ in jobs], upper, trunk, nodes)
 
+    def _computed(
+        self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]
+    ) -> tuple[list[Source | None], list[Source | None]]:
+        """Prompts of the heads below the lowest searched layer, and of their owners (head, slot) from it on."""
+        below: list[Source | None] = [None] * len(heads)
+        above: list[Source | None] = [None] * len(owners)
+        for some in self._passes_of(heads, owners):
+            alike = list(dict.fromkeys(owners[i][0] for i in some))
+            at = {head: entry for entry, head in enumerate(alike)}
+            trunk, upper = self._prompts([heads[h] for h in alike], [(at[owners[i][0]], owners[i][1]) for i in some])
+            for entry, head in enumerate(alike):
+                below[head] = Source(trunk, entry, len(heads[head].prompt) - 1)
+            for entry, i in enumerate(some):
+                above[i] = Source(upper, entry, len(heads[owners[i][0]].prompt) - 1)
+        return below, above
+
+    def _passes_of(self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+        """Owners pass by pass, in order."""
+        some: list[int] = []
+        tokens = 0
+        for i, (head, _) in enumerate(owners):
+            tokens += len(heads[head].prompt)
+            if some and tokens > self._max_tokens:
+                yield some
+                some, tokens = [], len(heads[head].prompt)
+            some.append(i)
+        yield some
+
     def _remembered(
-        self, prompts: Sequence[Key], owners: Sequence[tuple[int, int]], width: int
-    ) -> tuple[KVStore, KVStore]:
-        """The same as `_prompts`, but computing only what no earlier call has."""
+        self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]
+    ) -> tuple[list[Source | None], list[Source | None]]:
+        """The same, but computing only what no earlier call has; an owner is a head here."""
         states = self._states
-        new = [prompts[i] for i in states.missing(prompts)]
+        keys = [(job.prefix, job.prompt) for job in heads]
+        new = [heads[i] for i in states.missing(keys)]
         if new:
-            longest = max(len(prefix) + len(prompt) for prefix, prompt in new)
-            states.keep(new, self._prompts(new, [(i, NEUTRAL) for i in range(len(new))], longest))
-        trunk, upper = self._room(prompts, owners, width)
-        states.fill(prompts, (trunk, upper))
-        return trunk, upper
+            for job, *parts in zip(new, *self._computed(new, [(i, NEUTRAL) for i in range(len(new))]), strict=True):
+                trunk, upper = (s.store.data[:, :, s.entry, :, : s.length].clone() for s in parts if s)
+                states.keep((job.prefix, job.prompt), trunk, upper)
+        found = states.get(keys)
+        width = self._net.width(max(len(job.prompt) for job in heads) - 1)
+        below = KVStore.joined(0, [trunk for trunk, _ in found], width)
+        above = KVStore.joined(self._low, [upper for _, upper in found], width)
+        lengths = [len(job.prompt) - 1 for job in heads]
+        return (
+            [Source(below, entry, length) for entry, length in enumerate(lengths)],
+            [Source(above, entry, length) for entry, length in enumerate(lengths)],
+        )
 
-    def _room(self, prompts: Sequence[Key], owners: Sequence[tuple[int, int]], width: int) -> tuple[KVStore, KVStore]:
-        """Stores for the prompts' trunks, a row each, and for the layers above, a row per (prompt, slot), with the
-        prefixes in place."""
+    def _prompts(self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]) -> tuple[KVStore, KVStore]:
+        """One pass: a store with an entry per head, and one with an entry per owner (head, slot)."""
         net = self._net
-        full = min(len(prefix) + len(prompt) - 1 for prefix, prompt in prompts)
-        trunk = net.store(0, self._low, len(prompts), width, full)
-        upper = net.store(self._low, net.depth, len(owners), width, full)
-        if self._low:
-            self._prefixes.fill_trunk(trunk, [prefix for prefix, _ in prompts])
-        self._prefixes.fill_upper(upper, [(prompts[n][0], slot) for n, slot in owners])
-        return trunk, upper
-
-    def _prompts(
-        self, prompts: Sequence[Key], owners: Sequence[tuple[int, int]], width: int
-    ) -> tuple[KVStore, KVStore]:
-        """Trunk store of the prompts and upper store of the owners (prompt, slot), computed."""
-        net = self._net
-        trunk, upper = self._room(prompts, owners, width)
-        counts = [len(prompt) - 1 for _, prompt in prompts]
+        counts = [len(job.prompt) - 1 for job in heads]
+        trunk = net.store(0, self._low, len(heads), max(counts))
+        upper = net.store(self._low, net.depth, len(owners), max(counts))
         if not sum(counts):
             return trunk, upper
-        hidden = net.embed(torch.tensor([t for _, p in prompts for t in p[:-1]], device=net.device))
+        hidden = net.embed(torch.tensor([t for job in heads for t in job.prompt[:-1]], device=net.device))
         if self._low:
-            hidden = self._passes.run(hidden, 0, self._low, trunk, [len(p) for p, _ in prompts], counts)
+            past = [[self._prefixes.trunk(job) for job in heads]]
+            starts = [len(job.prefix) for job in heads]
+            hidden = self._passes.run(hidden, (0, self._low), trunk, past, starts, counts)
             self._meter.trunk_tokens += len(hidden)
-        starts = [sum(counts[:i]) for i in range(len(counts))]
-        picked = torch.cat([torch.arange(starts[n], starts[n] + counts[n]) for n, _ in owners]).to(net.device)
+        first = [sum(counts[:i]) for i in range(len(counts))]
+        picked = torch.cat([torch.arange(first[h], first[h] + counts[h]) for h, _ in owners]).to(net.device)
         self._passes.run(
             hidden.index_select(0, picked),
-            self._low,
-            net.depth,
+            (self._low, net.depth),
             upper,
-            [len(prompts[n][0]) for n, _ in owners],
-            [counts[n] for n, _ in owners],
+            [[self._prefixes.upper(heads[h], slot) for h, slot in owners]],
+            [len(heads[h].prefix) for h, _ in owners],
+            [counts[h] for h, _ in owners],
             [slot for _, slot in owners],
         )
         self._meter.upper_tokens += len(picked)
         self._meter.prompt_tokens += len(picked)
         return trunk, upper
 
-    def finish(self, live: Live) -> None:
-        """Run all rows to their end; fills their outcomes."""
-        while live.jobs:
-            self.advance(live)
-            live = self.remaining(live)
-
     def advance(self, live: Live) -> None:
         """One pass: every unfinished row gains at least one token."""
         net, meter = self._net, self._meter
-        feeds = [self._feed(job, out) for job, out in zip(live.jobs, live.outcomes, strict=True)]
+        going = sum(not outcome.reason for outcome in live.outcomes)
+        guesses = [
+            NOTHING if out.reason else self._drafts.guess(job, out.tokens, going)
+            for job, out in zip(live.jobs, live.outcomes, strict=True)
+        ]
+        # A finished row that was not dropped yet is fed as well; what comes of it is ignored.
+        feeds = [
+            (max(out.tokens[-1], 0) if out.tokens else job.prompt[-1], *guess.tokens)
+            for job, out, guess in zip(live.jobs, live.outcomes, guesses, strict=True)
+        ]
         places = [
             len(j.prefix) + len(j.prompt) - 1 + len(o.tokens) for j, o in zip(live.jobs, live.outcomes, strict=True)
         ]
         hidden, token_of = self._trunk_step(live, feeds, places)
         states = self._passes.run(
             hidden.index_select(0, token_of),
-            self._low,
-            net.depth,
-            live.upper,
+            (self._low, net.depth),
+            live.upper.answers,
+            [live.upper.prefixes, live.upper.prompts],
             places,
             [len(feed) for feed in feeds],
             [job.slot for job in live.jobs],
@@ -164,17 +233,12 @@ class Engine:
         meter.head_tokens += len(states)
         chosen = net.greedy(states).tolist()
         at = 0
-        for job, outcome, feed in zip(live.jobs, live.outcomes, feeds, strict=True):
+        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
+            size = 1 + len(guess.tokens)
             if not outcome.reason:
-                own = chosen[at : at + len(feed)] if job.greedy else self._special(job, outcome, states[at])
-                self._take(job, outcome, own, feed[1:])
-            at += len(feed)
-
-    def _feed(self, job: Job, outcome: Outcome) -> Tokens:
-        last = outcome.tokens[-1] if outcome.tokens else job.prompt[-1]
-        if outcome.reason:
-            return (max(last, 0),)  # a finished row that was not dropped yet; its answer is ignored
-        return (last, *self._drafts.guess(job, outcome.tokens))
+                own = chosen[at : at + size] if job.greedy else self._special(job, outcome, states[at])
+                self._take(job, outcome, own, guess)
+            at += size
 
     def _special(self, job: Job, outcome: Outcome, state: Tensor) -> list[int]:
         return [pick(job, outcome.tokens, self._net.logits(state[None])[0])]
@@ -188,76 +252,55 @@ class Engine:
         parts: dict[Hashable, int] = {}
         keys = [(n, tuple(o.tokens), f) for n, o, f in zip(live.nodes, live.outcomes, feeds, strict=True)]
         nodes = [parts.setdefault(key, len(parts)) for key in keys]
-        first = dict(zip(reversed(nodes), reversed(range(len(nodes))), strict=True))
-        heads = [first[n] for n in range(len(parts))]
-        if self._low:
-            parents = [live.nodes[r] for r in heads]
-            if parents != list(range(live.trunk.rows)):
-                live.trunk = live.trunk.select(torch.tensor(parents, device=net.device))
+        heads = _first(nodes)
+        parents = [live.nodes[r] for r in heads]
+        if parents != list(range(live.trunk.answers.entries)):
+            live.trunk = live.trunk.pick(parents, live.used)
         live.nodes = nodes
         counts = [len(feeds[r]) for r in heads]
         hidden = net.embed(torch.tensor([t for r in heads for t in feeds[r]], device=net.device))
         if self._low:
-            hidden = self._passes.run(hidden, 0, self._low, live.trunk, [places[r] for r in heads], counts)
+            past = [live.trunk.prefixes, live.trunk.prompts]
+            starts = [places[r] for r in heads]
+            hidden = self._passes.run(hidden, (0, self._low), live.trunk.answers, past, starts, counts)
             self._meter.trunk_tokens += len(hidden)
         starts = [sum(counts[:i]) for i in range(len(counts))]
         token_of = torch.tensor([starts[n] + i for n, f in zip(nodes, feeds, strict=True) for i in range(len(f))])
         return hidden, token_of.to(net.device)
 
-    def _take(self, job: Job, outcome: Outcome, own: Sequence[int], guess: Tokens) -> None:
+    def _take(self, job: Job, outcome: Outcome, own: Sequence[int], guess: Guess) -> None:
         """Keep the row's own tokens as far as the guess foresaw them, and one more."""
+        held, foreseen = 0, False
         for i, token in enumerate(own):
             outcome.tokens.append(token)
             if self._ending.update(job, outcome):
                 self._drafts.learn(job, outcome.tokens)
-            confirmed = i < len(guess) and guess[i] == token
-            self._meter.accepted += confirmed
-            if outcome.reason or not confirmed:
+            foreseen = i < len(guess.tokens) and guess.tokens[i] == token
+            held += foreseen
+            if outcome.reason or not foreseen:
                 break
-        self._meter.drafted += len(guess)
-
-    def remaining(self, live: Live) -> Live:
-        """Drop finished rows when enough have finished."""
-        going = [i for i, outcome in enumerate(live.outcomes) if not outcome.reason]
-        if not going:
-            return Live([], [], live.upper, live.trunk, [])
-        if len(going) >= _COMPACT_BELOW * len(live.jobs):
-            return live
-        return _pick(live, going)
+        self._drafts.judge(guess, held, failed=held < len(guess.tokens) and not foreseen)
+        self._meter.drafted += len(guess.tokens)
+        self._meter.accepted += held
 
 
-def split(live: Live, rows: int) -> list[Live]:
-    """The same rows in pieces of at most `rows`."""
-    count = len(live.jobs)
-    return [_pick(live, list(range(first, min(first + rows, count)))) for first in range(0, count, rows)]
+def _first(groups: Sequence[int]) -> list[int]:
+    """Of each group 0, 1, ... the index of its first member."""
+    first = dict(zip(reversed(groups), reversed(range(len(groups))), strict=True))
+    return [first[group] for group in range(len(first))]
 
 
-def merge(parts: Sequence[Live]) -> Live:
-    """Rows of several batches in one."""
-    if len(parts) == 1:
-        return parts[0]
-    width = max(part.upper.width for part in parts)
-    nodes: list[int] = []
-    for part in parts:
-        offset = max(nodes) + 1 if nodes else 0
-        nodes.extend(offset + n for n in part.nodes)
-    return Live(
-        [j for part in parts for j in part.jobs],
-        [o for part in parts for o in part.outcomes],
-        KVStore.concatenate([p.upper for p in parts], width),
-        KVStore.concatenate([p.trunk for p in parts], width),
-        nodes,
-    )
-
-
-def _pick(live: Live, index: Sequence[int]) -> Live:
-    device = live.upper.keys[0].device
+def _remaining(live: Live) -> Live:
+    """Without the finished rows, when enough have finished."""
+    going = [i for i, outcome in enumerate(live.outcomes) if not outcome.reason]
+    if going and len(going) >= _COMPACT_BELOW * len(live.jobs):
+        return live
     kept: dict[int, int] = {}
-    nodes = [kept.setdefault(live.nodes[i], len(kept)) for i in index]
+    nodes = [kept.setdefault(live.nodes[i], len(kept)) for i in going]
     return Live(
-        [live.jobs[i] for i in index],
-        [live.outcomes[i] for i in index],
-        live.upper.select(torch.tensor(index, device=device)),
-        live.trunk.select(torch.tensor(list(kept), device=device)),
+        [live.jobs[i] for i in going],
+        [live.outcomes[i] for i in going],
+        live.upper.pick(going, live.used),
+        live.trunk.pick(list(kept), live.used),
         nodes,
     )

@@ -11,11 +11,19 @@ SlotKey = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True)
+class PrefixKey:
+    """A prefix to compute. alone: 0, or a number of its own where prefixes are not shared."""
+
+    tokens: Tokens
+    alone: int
+
+
+@dataclass(frozen=True)
 class Job:
     """One sequence to complete.
 
     slot: index of its parameters in this call; slot_key: the same, valid beyond this call.
-    prefix, prompt: token ids; the prefix's keys and values are computed once per slot.
+    prefix, prompt: token ids; the prefix's keys and values are computed once per slot, unless it stands `alone`.
     choices: token sequences of which the completion must be one; () for free text.
     """
 
@@ -28,6 +36,12 @@ class Job:
     choices: tuple[Tokens, ...] = ()
     temperature: float = 0.0
     seed: int = 0
+    alone: int = 0
+
+    @property
+    def prefix_key(self) -> PrefixKey:
+        """What the states of its prefix are found by."""
+        return PrefixKey(self.prefix, self.alone)
 
     @property
     def greedy(self) -> bool:

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers.activations import ACT2FN
 
-from esagent.backends.hf.fixed import FixedPacking
-from esagent.backends.hf.packing import KVStore, Packing
+from esagent.backends.hf.attention import attend
+from esagent.backends.hf.packing import Packing
 
 _KINDS = {"LlamaDecoderLayer", "Qwen2DecoderLayer", "Qwen3DecoderLayer"}
 
@@ -25,9 +25,7 @@ def is_lean(layer: Any) -> bool:
     return type(layer).__name__ in _KINDS and isinstance(layer.mlp.act_fn, type(ACT2FN["silu"]))
 
 
-def forward(
-    layer: Any, x: Tensor, where: tuple[Tensor, Tensor], store: KVStore, packing: Packing | FixedPacking
-) -> Tensor:
+def forward(layer: Any, x: Tensor, where: tuple[Tensor, Tensor], packing: Packing) -> Tensor:
     """States [T, hidden] through one layer. where: cos and sin [T, 1, head_dim / 2]."""
     attention, network = layer.self_attn, layer.mlp
     dim = attention.head_dim
@@ -38,7 +36,7 @@ def forward(
     if hasattr(attention, "q_norm"):
         query, key = rms_norm(query, attention.q_norm), rms_norm(key, attention.k_norm)
     query, key = rotate(query, where), rotate(key, where)
-    mixed = store.attend(attention.layer_idx, query, key, value, packing, attention.scaling)
+    mixed = attend(packing, attention.layer_idx, query, key, value, attention.scaling)
     x = attention.o_proj(mixed.reshape(x.shape[0], -1)).add_(x)
     normed = rms_norm(x, layer.post_attention_layernorm)
     gated = F.silu(network.gate_proj(normed), inplace=True).mul_(network.up_proj(normed))

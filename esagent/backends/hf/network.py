@@ -15,8 +15,9 @@ from torch.nn import functional as F
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from esagent.backends.hf import lean
-from esagent.backends.hf.fixed import SLOTS, FixedPacking
-from esagent.backends.hf.packing import KVStore, Packing
+from esagent.backends.hf.attention import attend
+from esagent.backends.hf.packing import SLOTS, Packing, Shape
+from esagent.backends.hf.store import KVStore
 from esagent.errors import EnvironmentFailure
 
 ATTENTION = "esagent_packed"
@@ -28,8 +29,9 @@ _MOVING_ANGLES = {"dynamic", "longrope"}
 def _packed_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, scaling: float, **kwargs: Any
 ) -> tuple[Tensor, None]:
-    flat = (t[0].transpose(0, 1) for t in (query, key, value))
-    return kwargs["kv_store"].attend(module.layer_idx, *flat, kwargs["packing"], scaling)[None], None
+    flat = [t[0].transpose(0, 1) for t in (query, key, value)]
+    layer: Any = module.layer_idx
+    return attend(kwargs["packing"], layer, flat[0], flat[1], flat[2], scaling)[None], None
 
 
 ALL_ATTENTION_FUNCTIONS.register(ATTENTION, _packed_attention)
@@ -68,7 +70,7 @@ class Network:
         self.depth = len(self.layers)
         self._lean = all(lean.is_lean(layer) for layer in self.layers)
         self.kv_heads: int = config.num_key_value_heads
-        self.groups: int = config.num_attention_heads // config.num_key_value_heads
+        groups: int = config.num_attention_heads // config.num_key_value_heads
         self.head_dim: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         self.vocabulary: int = config.vocab_size
         weight = self.body.embed_tokens.weight
@@ -78,17 +80,19 @@ class Network:
         self.head_parameters = weight.numel()
         self._head: Any = model.lm_head
         self.chunk = _CHUNK[self.device.type] if fixed else 0
+        self.shape = Shape(groups, self.dtype, self.device, fixed)
         self._head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)
 
-    def store(self, low: int, high: int, rows: int, width: int, full: int = 0) -> KVStore:
-        """Room for the keys and values of `rows` rows in layers [low, high); the first `full` slots stay unset.
+    def store(self, low: int, high: int, entries: int, width: int) -> KVStore:
+        """Room for the keys and values of `entries` texts of up to `width` tokens in layers [low, high).
 
-        With fixed shapes there are more slots, all set: attention reads them in multiples of `SLOTS`.
-        """
-        if self.chunk:
-            width, full = -(-width // SLOTS) * SLOTS, 0
-        shape = (rows, self.kv_heads, width, self.head_dim)
-        return KVStore.empty(low, high, shape, self.dtype, self.device, full)
+        All 0 at first, since masked slots must hold finite numbers."""
+        shape = (2, high - low, entries, self.kv_heads, self.width(width), self.head_dim)
+        return KVStore(low, torch.zeros(shape, dtype=self.dtype, device=self.device))
+
+    def width(self, length: int) -> int:
+        """Slots to keep for texts of this length; calls of one shape read multiples of `SLOTS`."""
+        return -(-length // SLOTS) * SLOTS if self.chunk else length
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Token ids [T] to states [T, hidden]."""
@@ -104,15 +108,14 @@ class Network:
         where: tuple[Tensor, Tensor],
         low: int,
         high: int,
-        store: KVStore,
-        packing: Packing | FixedPacking,
+        packing: Packing,
     ) -> Tensor:
         """States [T, hidden] at the given angles through layers [low, high)."""
         if self._lean:
             half = self.head_dim // 2
             cos, sin = (w[0, :, None, :half] for w in where)
             for layer in self.layers[low:high]:
-                hidden = lean.forward(layer, hidden, (cos, sin), store, packing)
+                hidden = lean.forward(layer, hidden, (cos, sin), packing)
             return hidden
         states = hidden[None]
         for layer in self.layers[low:high]:
@@ -120,7 +123,6 @@ class Network:
                 states,
                 attention_mask=None,
                 position_embeddings=where,
-                kv_store=store,
                 packing=packing,
             )
             states = out[0] if isinstance(out, tuple) else out

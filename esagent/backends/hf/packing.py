@@ -1,192 +1,197 @@
-"""How rows of different length lie in one batch without padding, and where their keys and values live.
+"""How the new tokens of many rows lie in one pass, and what each of them looks at.
 
-A *row* is one sequence under one set of parameters. Linear layers see all rows' tokens as one flat list (no padding);
-attention sees the same queries padded to [rows, longest] against the rows' key/value store. A token's slot in that
-store is its absolute position, so a causal mask is `index <= position` whatever a row's history.
+A *row* is one sequence under one set of parameters. Linear layers see all rows' tokens as one flat list, without
+padding. Attention sees *pieces*: up to S tokens that look at the same entry of a store, so that what many rows have in
+common (a few-shot prefix, a prompt) is kept once and read once for all of them. A token's results over the parts of its
+past are merged by their log-sum-exp, which is exact.
+
+With fixed shapes, all tokens of a call look at a number of slots that follows from each token's own past alone, and
+a call has one shape whatever it holds: what a token gets then depends on no other, bit by bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
-from esagent.backends.hf.fixed import FixedPacking
+from esagent.backends.hf.store import KVStore, Source
 
-_FEW_QUERIES = 256
-"""Query rows per KV head up to which a CPU multiplies scores and values plainly."""
+Ints = NDArray[np.int64]
+Past = Sequence[Sequence[Source | None]]
+"""Levels of what lies before the rows' own store, oldest first: of each row a source, or None."""
+
+SLOTS = 64  # with fixed shapes a call looks at a multiple of so many slots
+PIECE = 4  # ... in pieces of so many tokens
+PIECES = 16  # ... and so many pieces
+_SIZES = (1, 4, 16, 64)
+_PER_PIECE = 8  # a piece costs about as much as so many tokens in it
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attention call: N pieces of S tokens, G query heads per KV head, the first W slots of N entries.
+
+    entries: [N] of the store; None: all of them in order, or its only one each time.
+    tokens: [N * S] of the pass; a piece that is not full repeats one. mask: [N, 1, G * S, W], 0 where a query may look
+    and -inf elsewhere; None: everywhere.
+    """
+
+    store: KVStore
+    entries: Tensor | None
+    tokens: Tensor
+    mask: Tensor | None
+    pieces: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """All that the tokens see of one level.
+
+    back: [T] of a token among the results of the calls, one after the other. absent: [T] tokens that see nothing here.
+    T counts the tokens that fill up a chunk: merging is of one shape as well.
+    """
+
+    calls: tuple[Call, ...]
+    back: Tensor
+    absent: Tensor | None
 
 
 @dataclass(frozen=True)
 class Packing:
-    """The layout of one forward pass. T tokens, R rows, L the most new tokens of a row, G query heads per KV head.
+    """The layout of one pass. row, position, place: [T] of each token; place is its slot in its row's own entry."""
 
-    row, position: [T] of each token.
-    padded: [R, L] flat index of each row's l-th new token (any valid index where there is none).
-    valid: [T] index into the flattened [R, L] grid, to come back from padded to flat.
-    mask: additive [R, 1, G * L, K], 0 where a query may look and -inf elsewhere.
-    """
-
+    own: KVStore
     row: Tensor
     position: Tensor
-    padded: Tensor
-    valid: Tensor
-    mask: Tensor
-
-    def attend(self, query: Tensor, keys: Tensor, values: Tensor, scaling: float) -> Tensor:
-        """query: [T, heads, dim]; keys, values: [R, kv_heads, K, dim]. Returns [T, heads, dim].
-
-        Query heads that share a KV head are folded into the query axis, so keys are read once for all of them.
-        """
-        heads, kv_heads, dim = query.shape[1], keys.shape[1], query.shape[2]
-        rows, longest = self.padded.shape
-        groups = heads // kv_heads
-        flat = query.index_select(0, self.padded.flatten())
-        folded = flat.view(rows, longest, kv_heads, groups, dim).permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, -1, dim)
-        width = self.mask.shape[-1]
-        out = _attention(folded, keys[:, :, :width], values[:, :, :width], self.mask, scaling)
-        back = out.view(rows, kv_heads, groups, longest, dim).permute(0, 3, 1, 2, 4).reshape(-1, heads, dim)
-        return back.index_select(0, self.valid)
+    place: Tensor
+    parts: tuple[Part, ...]
 
 
-def pack(
-    starts: Sequence[int], counts: Sequence[int], groups: int, dtype: torch.dtype, device: torch.device
-) -> Packing:
-    """Row r brings `counts[r]` new tokens at positions starts[r], starts[r] + 1, ..."""
-    start = torch.tensor(starts, dtype=torch.int64)
-    count = torch.tensor(counts, dtype=torch.int64)
-    longest = int(count.max())
-    width = int((start + count).max())
-    within = torch.arange(longest)
-    there = within[None, :] < count[:, None]
-    first = torch.cumsum(count, 0) - count
-    padded = (first[:, None] + torch.minimum(within[None, :], count[:, None] - 1)).clamp_(0, int(count.sum()) - 1)
-    positions = start[:, None] + within[None, :]
-    blocked = torch.arange(width)[None, None, :] > positions[:, :, None]
-    mask = torch.zeros(blocked.shape, dtype=dtype).masked_fill_(blocked, float("-inf"))
+@dataclass(frozen=True)
+class Shape:
+    """What a packing needs to know of the network. fixed: calls of one shape."""
+
+    groups: int
+    dtype: torch.dtype
+    device: torch.device
+    fixed: bool = False
+
+
+def pack(own: KVStore, past: Past, starts: Sequence[int], counts: Sequence[int], shape: Shape) -> Packing:
+    """Row r brings counts[r] new tokens at positions starts[r], starts[r] + 1, ..."""
+    return pack_chunks(own, past, starts, counts, shape, sum(counts))[0]
+
+
+def pack_chunks(
+    own: KVStore, past: Past, starts: Sequence[int], counts: Sequence[int], shape: Shape, size: int
+) -> list[Packing]:
+    """The same for every `size` tokens, in order; a row may go on in the next chunk."""
+    number, start = np.asarray(counts, dtype=np.int64), np.asarray(starts, dtype=np.int64)
+    row = np.repeat(np.arange(len(number)), number)
+    position = start[row] + np.arange(len(row)) - (np.cumsum(number) - number)[row]
+    before = np.array([sum(s.length for s in sources if s) for sources in zip(*past, strict=True)], dtype=np.int64)
+    place = position - before[row] if past else position
+    return [
+        _packing(own, past, row[at : at + size], position[at : at + size], place[at : at + size], shape, size)
+        for at in range(0, len(row), size)
+    ]
+
+
+def _packing(own: KVStore, past: Past, row: Ints, position: Ints, place: Ints, shape: Shape, size: int) -> Packing:
+    parts = [_part(_looks(level, row), size, shape) for level in past]
+    newest = _part([(own, row, place + 1)], size, shape)
+    if newest:  # whatever fills up a chunk counts as present here, or it would have no result at all
+        parts.append(replace(newest, absent=None))
+    to = shape.device
     return Packing(
-        row=torch.repeat_interleave(torch.arange(len(starts)), count).to(device),
-        position=positions[there].to(device),
-        padded=padded.to(device),
-        valid=there.flatten().nonzero().flatten().to(device),
-        mask=mask.repeat(1, groups, 1)[:, None].to(device),
+        own,
+        torch.from_numpy(row).to(to),
+        torch.from_numpy(position).to(to),
+        torch.from_numpy(place).to(to),
+        tuple(part for part in parts if part),
     )
 
 
-class KVStore:
-    """Keys and values of R rows for layers [low, high): two lists of [R, kv_heads, K, head_dim] tensors."""
-
-    def __init__(self, low: int, keys: list[Tensor], values: list[Tensor]) -> None:
-        self.low = low
-        self.keys = keys
-        self.values = values
-
-    @classmethod
-    def empty(
-        cls,
-        low: int,
-        high: int,
-        shape: tuple[int, int, int, int],
-        dtype: torch.dtype,
-        device: torch.device,
-        full: int = 0,
-    ) -> KVStore:
-        """A store of zeros (masked slots must hold finite numbers). shape: rows, kv_heads, K, head_dim.
-
-        full: the first so many slots of every row will be written before anyone reads; they are left as they are.
-        """
-
-        def make() -> list[Tensor]:
-            out = [torch.empty(shape, dtype=dtype, device=device) for _ in range(low, high)]
-            for tensor in out:
-                tensor[:, :, full:].zero_()
-            return out
-
-        return cls(low, make(), make())
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.keys[0].shape[0] if self.keys else 0
-
-    @property
-    def width(self) -> int:
-        """Slots per row."""
-        return self.keys[0].shape[2] if self.keys else 0
-
-    def select(self, rows: Tensor) -> KVStore:
-        """A copy of some rows, in the given order."""
-        return KVStore(
-            self.low, [k.index_select(0, rows) for k in self.keys], [v.index_select(0, rows) for v in self.values]
-        )
-
-    def copy_from(self, source: KVStore, rows: Tensor | None, source_rows: Tensor) -> None:
-        """Write rows of `source` (all its slots) into `rows` of this store; None: into all rows, in order."""
-        width = source.width
-        for mine, theirs in ((self.keys, source.keys), (self.values, source.values)):
-            for target, origin in zip(mine, theirs, strict=True):
-                picked = origin.index_select(0, source_rows)
-                if rows is None:
-                    target[:, :, :width] = picked
-                else:
-                    target[rows, :, :width] = picked
-
-    def resized(self, width: int) -> KVStore:
-        """The same rows with at least `width` slots."""
-        grow = width - self.width
-        if grow <= 0:
-            return self
-        return KVStore(
-            self.low, [F.pad(k, (0, 0, 0, grow)) for k in self.keys], [F.pad(v, (0, 0, 0, grow)) for v in self.values]
-        )
-
-    @classmethod
-    def concatenate(cls, stores: Sequence[KVStore], width: int) -> KVStore:
-        """Rows of several stores, in order, with `width` slots each at least."""
-        wide = [s.resized(max(width, *(t.width for t in stores))) for s in stores]
-        layers = range(len(wide[0].keys))
-        return cls(
-            wide[0].low,
-            [torch.cat([s.keys[i] for s in wide]) for i in layers],
-            [torch.cat([s.values[i] for s in wide]) for i in layers],
-        )
-
-    def attend(
-        self,
-        layer: int,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        packing: Packing | FixedPacking,
-        scaling: float,
-    ) -> Tensor:
-        """Write the new keys and values, then attend.
-
-        query: [T, heads, dim]; key, value: [T, kv_heads, dim]. Returns [T, heads, dim].
-        """
-        keys, values = self.keys[layer - self.low], self.values[layer - self.low]
-        real = len(packing.row)
-        keys[packing.row, :, packing.position] = key[:real]
-        values[packing.row, :, packing.position] = value[:real]
-        return packing.attend(query, keys, values, scaling)
+def _looks(level: Sequence[Source | None], row: Ints) -> list[tuple[KVStore, Ints, Ints]]:
+    """By store: of each token the entry it looks at (-1: none) and how many slots of it."""
+    stores = {id(source.store): source.store for source in level if source and source.length}
+    out = []
+    for store in stores.values():
+        mine = [(s.entry, s.length) if s and s.length and s.store is store else (-1, 0) for s in level]
+        entry, length = np.array(mine, dtype=np.int64).T
+        out.append((store, entry[row], length[row]))
+    return out
 
 
-def _attention(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scaling: float) -> Tensor:
-    """Attention of queries [R, H, Q, D] over keys and values [R, H, K, D] under an additive mask [R, 1, Q, K].
+def _part(looks: Sequence[tuple[KVStore, Ints, Ints]], size: int, shape: Shape) -> Part | None:
+    back = np.full(size, -1, dtype=np.int64)
+    calls: list[Call] = []
+    for store, entry, slots in looks:
+        calls += _calls(store, entry, slots, back, sum(len(call.tokens) for call in calls), shape)
+    if not calls:
+        return None
+    absent = torch.from_numpy(back < 0).to(shape.device) if (back < 0).any() else None
+    return Part(tuple(calls), torch.from_numpy(back.clip(0)).to(shape.device), absent)
 
-    A CPU's fused kernel is made for long queries; with the few of a decoding step two plain products are twice as fast.
-    """
-    rows, heads, count, dim = query.shape
-    if query.device.type != "cpu" or count > _FEW_QUERIES:
-        return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=scaling)
-    flat = (rows * heads, count, -1)
-    scores = torch.baddbmm(
-        mask.expand(-1, heads, -1, -1).reshape(flat),
-        query.reshape(flat),
-        keys.reshape(rows * heads, -1, dim).transpose(1, 2),
-        alpha=scaling,
+
+def _calls(store: KVStore, entry: Ints, slots: Ints, back: Ints, done: int, shape: Shape) -> list[Call]:
+    """Calls over one store; writes into `back` where, after `done` results of others, each token's result lies."""
+    there = np.flatnonzero(entry >= 0)
+    if not len(there):
+        return []
+    block = -(-slots // SLOTS) if shape.fixed else np.zeros_like(slots)
+    tokens = there[np.lexsort((there, entry[there], block[there]))]
+    same = (np.diff(entry[tokens]) == 0) & (np.diff(block[tokens]) == 0)
+    first = np.flatnonzero(np.r_[True, ~same])
+    sizes = np.diff(np.r_[first, len(tokens)])
+    size = PIECE if shape.fixed else min(_SIZES, key=lambda s: int((-(-sizes // s)).sum()) * (_PER_PIECE + s))
+    pieces = -(-sizes // size)
+    group = np.repeat(np.arange(len(first)), sizes)
+    within = np.arange(len(tokens)) - first[group]
+    piece = (np.cumsum(pieces) - pieces)[group] + within // size
+    leads = tokens[np.flatnonzero(within % size == 0)]  # the first token of every piece
+    grid = np.repeat(leads[:, None], size, axis=1)
+    grid[piece, within % size] = tokens
+
+    calls: list[Call] = []
+    base = np.empty(len(leads), dtype=np.int64)
+    for at in _cuts(block[leads], shape.fixed):
+        base[at] = done + np.arange(len(at)) * size
+        filled = np.r_[at, np.repeat(at[-1:], PIECES - len(at))] if shape.fixed else at
+        width = int(block[leads[at[0]]]) * SLOTS if shape.fixed else int(slots[grid].max())
+        calls.append(_call(store, entry[leads[filled]], grid[filled], slots[grid[filled]], width, shape))
+        done += len(filled) * size
+    back[tokens] = base[piece] + within % size
+    return calls
+
+
+def _cuts(block: Ints, fixed: bool) -> list[Ints]:
+    """Pieces by call: all at once, or PIECES at most that look at equally many slots."""
+    every = np.arange(len(block))
+    if not fixed:
+        return [every]
+    alike = np.split(every, np.flatnonzero(np.diff(block)) + 1)
+    return [some[at : at + PIECES] for some in alike for at in range(0, len(some), PIECES)]
+
+
+def _call(store: KVStore, entry: Ints, grid: Ints, slots: Ints, width: int, shape: Shape) -> Call:
+    whole = store.entries == 1 or (len(entry) == store.entries and bool((np.diff(entry) == 1).all()))
+    mask = None
+    if shape.fixed or int(slots.min()) < width:
+        hidden = torch.from_numpy(np.arange(width) >= slots[:, :, None])
+        mask = torch.zeros(hidden.shape, dtype=shape.dtype).masked_fill_(hidden, float("-inf"))
+        mask = mask.repeat(1, shape.groups, 1)[:, None].to(shape.device)
+    return Call(
+        store,
+        None if whole else torch.from_numpy(entry).to(shape.device),
+        torch.from_numpy(grid.reshape(-1)).to(shape.device),
+        mask,
+        len(entry),
+        width,
     )
-    return torch.bmm(scores.softmax(-1), values.reshape(rows * heads, -1, dim)).view(rows, heads, count, dim)
