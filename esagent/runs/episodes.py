@@ -6,8 +6,10 @@ did after 4 updates. A step that is done again overwrites its file.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from esagent.core.episode import Episode
 from esagent.errors import RunError
 from esagent.runs.atomic import reporting, write_bytes
 from esagent.runs.jsonio import canonical, plain
+
+_log = logging.getLogger(__name__)
 
 
 def step_file(folder: Path, step: int) -> Path:
@@ -30,10 +34,12 @@ def evaluation_file(folder: Path, step: int, split: str) -> Path:
     return folder / f"eval-{step:06d}-{split}.jsonl.zst"
 
 
-def write_episodes(path: Path, episodes: Iterable[Episode]) -> None:
-    """Write all `episodes` of one file. Raises EnvironmentFailure when the disk does not take it."""
+def write_episodes(path: Path, episodes: Iterable[Episode]) -> str:
+    """Write all `episodes` of one file; returns its SHA-256. Raises EnvironmentFailure when the disk refuses."""
     lines = "".join(canonical(encode_episode(episode)) + "\n" for episode in episodes)
-    write_bytes(path, zstandard.ZstdCompressor(level=6, write_checksum=True).compress(lines.encode()))
+    data = zstandard.ZstdCompressor(level=6, write_checksum=True).compress(lines.encode())
+    write_bytes(path, data)
+    return hashlib.sha256(data).hexdigest()
 
 
 def read_episodes(path: Path) -> Iterator[dict[str, Any]]:
@@ -45,6 +51,20 @@ def read_episodes(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
     except (zstandard.ZstdError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def set_aside_damaged(path: Path, sha256: str) -> None:
+    """Rename a file that is not the one the run wrote (SHA-256 `sha256`) to `<name>.damaged`, with a warning.
+
+    Nothing of a run is computed from its episodes, so that it goes on without them.
+    """
+    with reporting("read", path):
+        data = path.read_bytes() if path.exists() else None
+        if data is None:
+            _log.warning("%s is missing", path)
+        elif hashlib.sha256(data).hexdigest() != sha256:
+            path.replace(path.with_name(f"{path.name}.damaged"))
+            _log.warning("%s is damaged or of another run and is set aside as %s.damaged", path, path.name)
 
 
 def encode_episode(episode: Episode) -> dict[str, Any]:
