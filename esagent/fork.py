@@ -22,10 +22,10 @@ from esagent.record import circumstances, compare_circumstances
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import evaluation_file, step_file
 from esagent.runs.evidence import require_all_records
-from esagent.runs.identity import begin, changes, identity, read_manifest, read_settings
+from esagent.runs.identity import changes, identity, read_manifest, read_settings, write_identity
 from esagent.runs.journal import Content, Journal, inspect_journal
 from esagent.runs.metrics import append_row, read_rows
-from esagent.runs.resume import replay
+from esagent.runs.resume import replay, to_start
 from esagent.runs.seal import is_sound, sealed
 from esagent.runs.snapshots import write_snapshot
 from esagent.train import Build, work
@@ -57,10 +57,9 @@ def fork(
 
     parts = build(config)
     text = as_yaml(config)
-    ours = circumstances(config, parts.facts, text, parts.backend.digest())
+    to_start(parent.snapshots, parts.backend, start)
+    ours = circumstances(config, parts.facts, text, start.digest)
     compare_circumstances(parent, manifest, ours)
-    if ours["initial_digest"] != start.digest:
-        raise ConfigError("these settings search other parameters than the parent did; start a new run with them")
     moved = any(line.startswith(("runs_dir was", "name was")) for line in differing)
     origin = {
         "run": f"{parent.name}/{parent.id}",
@@ -71,7 +70,7 @@ def fork(
     }
 
     def prepare(run: RunDirectory) -> None:
-        new = begin(run, ours, origin)
+        new = write_identity(run, ours, origin)
         write_snapshot(run.snapshots, 0, parts.backend, new.seal)
         if content.records:
             replay(parent.snapshots, content.records, parts.backend, len(content.records), start)

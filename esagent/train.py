@@ -36,7 +36,7 @@ from esagent.report.curve import save_curve
 from esagent.runs.atomic import reporting
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import step_file, write_episodes
-from esagent.runs.identity import Identity, begin, identity, read_manifest, read_settings, require_settings
+from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings, write_identity
 from esagent.runs.journal import Journal, inspect_journal
 from esagent.runs.lock import locked
 from esagent.runs.mend import mend
@@ -60,7 +60,7 @@ def train(config: Config, *, json_mode: bool = False, build: Build = assemble) -
     parts = build(config)
     text = as_yaml(config)
     manifest = circumstances(config, parts.facts, text, parts.backend.digest())
-    run = create_run(config.runs_dir, config.name, config.seed, text, prepare=lambda run: begin(run, manifest))
+    run = create_run(config.runs_dir, config.name, config.seed, text, prepare=lambda run: write_identity(run, manifest))
     return work(run, config, parts, started, json_mode)
 
 

@@ -61,9 +61,11 @@ def identity(manifest: Mapping[str, Any]) -> Identity:
     return Identity(manifest["checksum"], manifest["initial_digest"])
 
 
-def begin(run: RunDirectory, manifest: Mapping[str, Any], parent: Mapping[str, Any] | None = None) -> Identity:
-    """Write what every other file of a new run is bound to: the manifest, and an empty journal. parent: of a fork."""
-    named = {"run": f"{run.name}/{run.id}", **({"parent": parent} if parent else {}), **manifest}
+def write_identity(
+    run: RunDirectory, manifest: Mapping[str, Any], forked_from: Mapping[str, Any] | None = None
+) -> Identity:
+    """Write what every other file of a new run is bound to, the manifest, and an empty journal."""
+    named = {"run": f"{run.name}/{run.id}", **({"forked_from": forked_from} if forked_from else {}), **manifest}
     written = write_manifest(run, named)
     Journal(run.journal, written["checksum"]).close()
     return identity(written)

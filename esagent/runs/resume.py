@@ -42,13 +42,11 @@ def recover(run: RunDirectory, backend: Replayable, start: Identity) -> Journal:
     """
     content = inspect_journal(run.journal, start.seal)
     require_all_records(run, content, start)
-    if backend.digest() != start.digest:
-        raise RunError(
-            f"{run.path} began from digest {start.digest}, and its settings now give {backend.digest()}: the searched "
-            "parameters are others than they were (another version of esagent, the agent or the model?)"
-        )
+    sound = to_start(run.snapshots, backend, start)
     if content.records:
-        _keep_start(run.snapshots, backend, start)
+        if not sound:
+            _log.warning("%s: the snapshot of the start is missing or damaged and is written again", run.snapshots)
+            write_snapshot(run.snapshots, 0, backend, start.seal)
         replay(run.snapshots, content.records, backend, len(content.records), start)
     return Journal(run.journal, start.seal)
 
@@ -73,12 +71,22 @@ def replay(folder: Path, records: Sequence[dict[str, Any]], backend: Replayable,
         _compare(applied.digest, record["digest"], f"replaying step {record['step']}")
 
 
-def _keep_start(folder: Path, backend: Replayable, start: Identity) -> None:
-    """The state before any update is at hand now, and never again: what else begins from it needs its snapshot."""
+def to_start(folder: Path, backend: Replayable, start: Identity) -> bool:
+    """Bring a backend that was just made to the state before the first update; returns whether that has a snapshot.
+
+    Raises RunError when it is in another one and there is no sound snapshot to bring it there.
+    """
     found = [snapshot for snapshot in list_snapshots(folder, start.seal) if snapshot.step == 0]
-    if not found or found[0].damage() or found[0].digest != start.digest:
-        _log.warning("%s: the snapshot of the start is missing or damaged and is written again", folder)
-        write_snapshot(folder, 0, backend, start.seal)
+    sound = bool(found) and not found[0].damage() and found[0].digest == start.digest
+    if backend.digest() != start.digest:
+        if not sound:
+            raise RunError(
+                f"the run began from digest {start.digest}, its settings now give {backend.digest()}, and {folder} holds "
+                "no sound snapshot of the start"
+            )
+        backend.load(found[0].path)
+        _compare(backend.digest(), start.digest, f"loading {found[0].path.name}")
+    return sound
 
 
 def _usable(folder: Path, digests: Sequence[str], upto: int, seal: str) -> Snapshot | None:
