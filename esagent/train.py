@@ -39,7 +39,7 @@ from esagent.runs.episodes import step_file, write_episodes
 from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings, write_identity
 from esagent.runs.journal import Journal, inspect_journal
 from esagent.runs.lock import locked
-from esagent.runs.mend import mend
+from esagent.runs.mend import mend, warn_of_damage
 from esagent.runs.metrics import append_row, read_rows
 from esagent.runs.outcome import read_outcome, write_outcome
 from esagent.runs.resume import recover, replay
@@ -79,6 +79,7 @@ def resume(
     require_settings(run, manifest, changed(read_settings(run, manifest), overrides))
     finished = read_outcome(run, content.head)
     if finished is not None:
+        warn_of_damage(run, content.records, identity(manifest))
         if not (run.curve_svg.exists() and run.curve_png.exists()):  # what a run that is killed does last
             save_curve(run.path)
         return finished

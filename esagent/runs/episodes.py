@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from esagent.core.episode import Episode
 from esagent.errors import RunError
 from esagent.runs.atomic import reporting, write_bytes
 from esagent.runs.jsonio import canonical, plain
-
-_log = logging.getLogger(__name__)
 
 
 def step_file(folder: Path, step: int) -> Path:
@@ -53,18 +50,12 @@ def read_episodes(path: Path) -> Iterator[dict[str, Any]]:
         raise RunError(f"{path} is damaged: {error}") from error
 
 
-def set_aside_damaged(path: Path, sha256: str) -> None:
-    """Rename a file that is not the one the run wrote (SHA-256 `sha256`) to `<name>.damaged`, with a warning.
-
-    Nothing of a run is computed from its episodes, so that it goes on without them.
-    """
+def damage(path: Path, sha256: str) -> str:
+    """What is wrong with an episodes file whose SHA-256 was `sha256` when it was written; "" when nothing is."""
     with reporting("read", path):
-        data = path.read_bytes() if path.exists() else None
-        if data is None:
-            _log.warning("%s is missing", path)
-        elif hashlib.sha256(data).hexdigest() != sha256:
-            path.replace(path.with_name(f"{path.name}.damaged"))
-            _log.warning("%s is damaged or of another run and is set aside as %s.damaged", path, path.name)
+        if not path.exists():
+            return "is missing"
+        return "" if hashlib.sha256(path.read_bytes()).hexdigest() == sha256 else "is damaged or of another run"
 
 
 def encode_episode(episode: Episode) -> dict[str, Any]:

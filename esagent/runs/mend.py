@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from esagent.runs.atomic import write_text
 from esagent.runs.directory import RunDirectory
-from esagent.runs.episodes import evaluation_file, set_aside_damaged, step_file
+from esagent.runs.episodes import damage, evaluation_file, step_file
 from esagent.runs.identity import Identity
 from esagent.runs.jsonio import canonical, plain
-from esagent.runs.metrics import Row, read_lines
+from esagent.runs.metrics import Row, read_lines, read_rows
 from esagent.runs.seal import is_sound
+from esagent.runs.snapshots import list_snapshots
 
 _log = logging.getLogger(__name__)
 
@@ -28,15 +29,37 @@ def mend(
     """Make metrics and episodes agree with the journal's `records`; `steps` are the rows of metrics they give.
 
     metrics.jsonl then holds exactly these rows and the evaluations that are sound, of this run and of its states; an
-    evaluation that is taken out counts as not done. Episodes that are not those of the run are set aside. What was
-    damaged is told in warnings; what a killed process left of an unfinished step goes without one.
+    evaluation that is taken out counts as not done. Episodes that are not those of the run are renamed to
+    `<name>.damaged`. Damage is told in warnings; what a killed process left of an unfinished step goes without one.
     """
     states = [start.digest, *(record["digest"] for record in records)]
     evaluations = _mend_rows(run.metrics, steps, states, start.seal)
-    for record in records:
-        set_aside_damaged(step_file(run.episodes, record["step"]), record["episodes_sha256"])
-    for row in evaluations:
-        set_aside_damaged(evaluation_file(run.episodes, row["step"], row["split"]), row["episodes_sha256"])
+    for path, problem in _damaged_episodes(run, records, evaluations):
+        _log.warning("%s %s; nothing is computed from it", path, problem)
+        if path.exists():
+            path.replace(path.with_name(f"{path.name}.damaged"))
+
+
+def warn_of_damage(run: RunDirectory, records: Sequence[Mapping[str, Any]], start: Identity) -> None:
+    """Name the damaged episodes and snapshots of a run that is finished, and change nothing."""
+    evaluations = [row for row in read_rows(run.metrics) if row["kind"] == "evaluation" and is_sound(row, start.seal)]
+    for path, problem in _damaged_episodes(run, records, evaluations):
+        _log.warning("%s %s", path, problem)
+    for snapshot in list_snapshots(run.snapshots, start.seal):
+        problem = snapshot.damage()
+        if problem:
+            _log.warning("snapshot %s is damaged: %s", snapshot.path, problem)
+
+
+def _damaged_episodes(
+    run: RunDirectory, records: Sequence[Mapping[str, Any]], evaluations: Sequence[Row]
+) -> Iterator[tuple[Path, str]]:
+    files = [(step_file(run.episodes, record["step"]), record["episodes_sha256"]) for record in records]
+    files += [(evaluation_file(run.episodes, e["step"], e["split"]), e["episodes_sha256"]) for e in evaluations]
+    for path, sha256 in files:
+        problem = damage(path, sha256)
+        if problem:
+            yield path, problem
 
 
 def _mend_rows(path: Path, steps: Sequence[Mapping[str, Any]], states: Sequence[str], seal: str) -> list[Row]:

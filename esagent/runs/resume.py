@@ -42,6 +42,9 @@ def recover(run: RunDirectory, backend: Replayable, start: Identity) -> Journal:
     """
     content = inspect_journal(run.journal, start.seal)
     require_all_records(run, content, start)
+    for path in sorted(run.snapshots.glob("step-*.safetensors")):
+        if not path.with_suffix(".json").exists():
+            _log.warning("snapshot %s is skipped: it was never finished, or its note is lost", path)
     sound = to_start(run.snapshots, backend, start)
     if content.records:
         if not sound:
@@ -81,8 +84,8 @@ def to_start(folder: Path, backend: Replayable, start: Identity) -> bool:
     if backend.digest() != start.digest:
         if not sound:
             raise RunError(
-                f"the run began from digest {start.digest}, its settings now give {backend.digest()}, and {folder} holds "
-                "no sound snapshot of the start"
+                f"the run began from digest {start.digest}, its settings now give {backend.digest()}, and {folder} "
+                "holds no sound snapshot of the start"
             )
         backend.load(found[0].path)
         _compare(backend.digest(), start.digest, f"loading {found[0].path.name}")

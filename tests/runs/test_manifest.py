@@ -15,7 +15,9 @@ from esagent.runs.manifest import build_manifest, differences, git_state
 def _build(**changes: object) -> dict[str, object]:
     settings: dict[str, object] = {
         "config": "seed: 0\n",
+        "settings": {"seed": 0},
         "model_hash": "abc",
+        "initial_digest": "00",
         "seeds": {"run": 2**63},
         "dtype": "float32",
         "threads": 2,
