@@ -1,4 +1,4 @@
-"""The default job, with the real model, killed (SIGKILL) over and over and resumed each time: the end of `make torture`.
+"""The default job with the real model, killed (SIGKILL) over and over and resumed: the end of `make torture`.
 
 It runs once undisturbed, and once with a kill after every stretch of random length until it is done. Both must end with
 the same digest, rewards and evaluations. In fp32: there a completion does not hang on what a process decoded before.

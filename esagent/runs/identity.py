@@ -105,7 +105,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [
         f"{path} was {_shown(before, path)}, is {_shown(after, path)}"
         for path in dict.fromkeys([*before, *after])
-        if (path in before, before.get(path)) != (path in after, after.get(path))
+        if (path in before) != (path in after) or _differ(before.get(path), after.get(path))
     ]
 
 
@@ -118,6 +118,11 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{key}"] = value
     return found
+
+
+def _differ(before: Any, after: Any) -> bool:
+    """1 and 1.0 are the same setting, 1 and true are not."""
+    return bool(before != after) or isinstance(before, bool) != isinstance(after, bool)
 
 
 def _shown(settings: Mapping[str, Any], path: str) -> str:

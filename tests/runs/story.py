@@ -1,4 +1,4 @@
-"""What a run did, without what two equal runs may differ in: for comparing one that was killed with one that was not."""
+"""What a run did, without what equal runs may differ in: for comparing one that was killed with one that was not."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def story(run: RunDirectory) -> dict[str, Any]:
     return {
         "records": records,
         "evaluations": evaluations,
-        "summary": {name: summary[name] for name in names},
+        "summary": {name: summary[name] for name in names if name in summary},
         "files": sorted(str(path.relative_to(run.path)) for path in run.path.rglob("*") if path.is_file()),
     }

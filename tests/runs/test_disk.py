@@ -27,7 +27,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def _on_a_small_disk(disk: Path, kib: int, undisturbed: dict[str, Any]) -> None:
     mount(disk, kib)
     config = vector_config(disk / "runs")
-    with pytest.raises(EnvironmentFailure, match="^[^\n]*No space left on device[^\n]*$"):
+    with pytest.raises(EnvironmentFailure, match=r"^[^\n]*No space left on device[^\n]*$"):
         train(config, build=vector_parts)
     runs = list_runs(config.runs_dir)
     for run in runs:
