@@ -32,7 +32,7 @@ test: setup
 	@$(BIN)/python -m pytest -m "not engine and not browser" $(ARGS)
 
 torture: setup
-	@ESAGENT_TEST_INSTANTS=200 ESAGENT_TEST_EACH_BOUNDARY=1 $(BIN)/python -m pytest tests/runs/test_kill_train.py $(ARGS)
+	@ESAGENT_TEST_INSTANTS=200 ESAGENT_TEST_EACH_BOUNDARY=1 $(BIN)/python -m pytest tests/runs/test_kill.py $(ARGS)
 	@$(BIN)/python -m tests.torture
 
 bench: setup

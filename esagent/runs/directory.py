@@ -108,7 +108,7 @@ def create_run(
     seed: int,
     config: str,
     now: datetime | None = None,
-    prepare: Callable[[RunDirectory], None] | None = None,
+    prepare: Callable[[RunDirectory], object] | None = None,
 ) -> RunDirectory:
     """Make a new run directory holding `config.yaml` (the text `config`) and empty folders.
 

@@ -12,7 +12,7 @@ from esagent.core.population import Update
 from esagent.errors import RunError
 from esagent.runs.codec import decode_update
 from esagent.runs.directory import RunDirectory
-from esagent.runs.evidence import require_all_records
+from esagent.runs.evidence import require_all_records, withdraw
 from esagent.runs.identity import Identity
 from esagent.runs.journal import Journal, inspect_journal
 from esagent.runs.snapshots import Snapshot, list_snapshots, newest_verified, write_snapshot
@@ -51,6 +51,8 @@ def recover(run: RunDirectory, backend: Replayable, start: Identity) -> Journal:
             _log.warning("%s: the snapshot of the start is missing or damaged and is written again", run.snapshots)
             write_snapshot(run.snapshots, 0, backend, start.seal)
         replay(run.snapshots, content.records, backend, len(content.records), start)
+    if content.torn:
+        withdraw(run, content, start)
     return Journal(run.journal, start.seal)
 
 

@@ -17,7 +17,7 @@ def test_single_settings_are_put_in_and_nothing_else_moves() -> None:
         {"a": 1},
         "x",
     )
-    assert SETTINGS == to_dict(Config())
+    assert to_dict(Config()) == SETTINGS
     made["budget"]["steps"] = SETTINGS["budget"]["steps"]
     assert made["budget"] == SETTINGS["budget"]
 

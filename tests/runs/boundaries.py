@@ -201,4 +201,7 @@ RUNNING: dict[str, Boundary] = {
 }
 """In the order in which a run of four steps comes to them."""
 
-BOUNDARIES = BEGINNING | RUNNING
+ENDING = {name: RUNNING.pop(name) for name in ("between rename and sync of summary.json",)}
+"""After it the run is finished, and would not come to the later ones of a summary again."""
+
+BOUNDARIES = BEGINNING | RUNNING | ENDING

@@ -41,7 +41,8 @@ def test_it_says_what_ran(tmp_path: Path) -> None:
 def test_it_loads_nothing_heavy() -> None:
     code = (
         "import sys, esagent.runs.manifest as m\n"
-        "m.build_manifest(config='', model_hash='', seeds={}, dtype='', threads=1, device='cpu')\n"
+        "m.build_manifest(config='', settings={}, model_hash='', initial_digest='', seeds={}, dtype='', threads=1, "
+        "device='cpu')\n"
         "print([n for n in ('torch', 'transformers') if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

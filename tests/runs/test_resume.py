@@ -55,14 +55,15 @@ def test_a_snapshot_spares_the_replay_of_earlier_steps(run: RunDirectory) -> Non
     assert replayed == [4]
 
 
-def test_a_snapshot_of_a_step_whose_record_was_torn_is_passed_over(
+def test_a_snapshot_of_a_step_whose_record_was_torn_is_withdrawn(
     run: RunDirectory, undisturbed: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     work(run)
     run.journal.write_bytes(run.journal.read_bytes()[:-20])
     backend = VectorBackend()
     assert len(recovered(run, backend)) == 5
-    assert "step-000006.safetensors is ahead of the journal and passed over" in caplog.text
+    assert "deleted, for they are ahead of the journal: snapshots/step-000006.safetensors" in caplog.text
+    assert [snapshot.step for snapshot in list_snapshots(run.snapshots)] == [0, 4]
     assert backend.digest() == read_journal(run.journal)[4]["digest"]
     assert work(run) == undisturbed
 
