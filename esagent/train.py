@@ -81,7 +81,8 @@ def resume(
     if finished is not None:
         warn_of_damage(run, content.records, identity(manifest))
         if not (run.curve_svg.exists() and run.curve_png.exists()):  # what a run that is killed does last
-            save_curve(run.path)
+            with locked(run), reporting("write", run.curve_svg):
+                save_curve(run.path)
         return finished
     config = from_dict(manifest["config"])
     parts = build(config)

@@ -31,7 +31,7 @@ def require_all_records(run: RunDirectory, content: Content, start: Identity) ->
     A torn last line may be of a step that had been acknowledged: what is one state ahead is no proof then.
     """
     have = len(content.records)
-    ahead = sorted((proof for proof in _proofs(run, start) if proof[0] > have + content.torn), reverse=True)
+    ahead = sorted((proof for proof in _proofs(run, start) if proof[0] > have + bool(content.torn)), reverse=True)
     if not ahead:
         return
     needed, name = ahead[0]

@@ -33,13 +33,18 @@ _log = logging.getLogger(__name__)
 class Content:
     """What a journal holds: its complete records, the checksum of the last (or the seal), and the bytes they take.
 
-    torn: whether an unfinished line stands behind them.
+    torn: what is wrong with an unfinished line behind them, "" when there is none.
     """
 
     records: list[dict[str, Any]]
     head: str
     size: int
-    torn: bool
+    torn: str
+
+    def warn(self, path: Path) -> None:
+        """Tell of a torn last line of the journal at `path`."""
+        if self.torn:
+            _log.warning("%s: the last line is dropped (%s); its step is done again", path, self.torn)
 
 
 def read_journal(path: Path, seal: str | None = None) -> list[dict[str, Any]]:
@@ -48,7 +53,9 @@ def read_journal(path: Path, seal: str | None = None) -> list[dict[str, Any]]:
     seal: what the first line must follow; None takes any. Raises RunError naming the first damaged line, unless it is
     the last one, which is left out with a warning.
     """
-    return inspect_journal(path, seal).records
+    content = inspect_journal(path, seal)
+    content.warn(path)
+    return content.records
 
 
 class Journal:
@@ -121,18 +128,17 @@ def _digest(body: Mapping[str, Any]) -> str:
 
 
 def inspect_journal(path: Path, seal: str | None = None) -> Content:
-    """Read `path` as `read_journal` does, with what stands around the records."""
+    """Read `path` as `read_journal` does, with what stands around the records, and without the warning."""
     with reporting("read", path):
         data = path.read_bytes() if path.exists() else b""
     records: list[dict[str, Any]] = []
-    head, size, torn = seal, 0, False
+    head, size, torn = seal, 0, ""
     *whole, tail = data.split(b"\n")
     lines = [line + b"\n" for line in whole] + ([tail] if tail else [])
     for number, line in enumerate(lines, start=1):
         body, problem = _parse(line)
         if problem and number == len(lines):
-            _log.warning("%s: the last line is dropped (%s); its step is done again", path, problem)
-            torn = True
+            torn = problem
             break
         problem = problem or _misplaced(body, head, len(records))
         if problem:

@@ -41,6 +41,7 @@ def recover(run: RunDirectory, backend: Replayable, start: Identity) -> Journal:
     gives other numbers than the run had.
     """
     content = inspect_journal(run.journal, start.seal)
+    content.warn(run.journal)
     require_all_records(run, content, start)
     for path in sorted(run.snapshots.glob("step-*.safetensors")):
         if not path.with_suffix(".json").exists():

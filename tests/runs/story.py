@@ -31,5 +31,5 @@ def story(run: RunDirectory) -> dict[str, Any]:
         "records": records,
         "evaluations": evaluations,
         "summary": {name: summary[name] for name in names if name in summary},
-        "files": sorted(str(path.relative_to(run.path)) for path in run.path.rglob("*") if path.is_file()),
+        "files": sorted(str(path.relative_to(run.path)) for path in run.path.rglob("*") if path.name != "run.holder"),
     }

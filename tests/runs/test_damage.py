@@ -6,6 +6,7 @@ The table says which, and what the user is told. The same table, in words, stand
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 import signal
@@ -17,8 +18,10 @@ import pytest
 
 from esagent.core.population import Update
 from esagent.errors import ConfigError, Interrupted, RunError
+from esagent.runs.directory import RunDirectory
 from esagent.runs.find import list_runs
 from esagent.runs.journal import read_journal
+from esagent.runs.lock import locked
 from esagent.runs.metrics import read_rows
 from esagent.train import resume, train
 from tests.helpers.vector import VectorBackend, vector_config, vector_parts
@@ -244,6 +247,16 @@ def test_an_evaluation_and_its_episodes_of_another_run_are_not_believed(
         shutil.copy(file, run / "episodes")
     assert told(run, resume(run, build=vector_parts)) == undisturbed
     assert "an evaluation of state 4 is damaged or of another run" in caplog.text
+
+
+def test_a_run_that_is_in_use_is_refused(runs: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
+    original, _ = runs["stopped"]
+    run = tmp_path / "runs" / "vector" / original.name
+    shutil.copytree(original, run)
+    before = files(run)
+    with locked(RunDirectory(run)), pytest.raises(RunError, match=f"{run} is in use by process {os.getpid()} on"):
+        resume(run, build=vector_parts)
+    assert files(run) == before
 
 
 def test_other_base_weights_are_refused(runs: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:

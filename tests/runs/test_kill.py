@@ -101,6 +101,39 @@ def test_killed_at_one_boundary(
     assert story(finish(config)) == undisturbed[0]
 
 
+COMPOSITIONS = {
+    "core": ["space=core", "space.rank=4"],
+    "core on all tokens, momentum": [
+        "space=core",
+        "space.positions=all",
+        "algorithm.rule=momentum",
+        "algorithm.momentum=0.9",
+    ],
+    "adam": ["algorithm.rule=adam"],
+    "joint, ranks": ["allocation=joint", "algorithm.shaping=ranks"],
+    "plain estimate, schedules": ["algorithm.normalise=none", "sigma.schedule=cosine", "sigma.end=0.5"],
+    "one module": ["agent=react", "agent.constrained=false", "agent.options={}", "allocation=joint"],
+}
+
+
+@pytest.mark.parametrize("overrides", COMPOSITIONS.values(), ids=COMPOSITIONS)
+def test_every_algorithm_and_space_is_rebuilt_from_its_journal(
+    model: Path, tmp_path: Path, overrides: list[str]
+) -> None:
+    """Killed after the second of four steps, all snapshots lost: what goes on is replayed from the base."""
+    whole = tiny_config(model, tmp_path / "whole", "space.layers=2-3", *overrides)
+    killed = tiny_config(model, tmp_path / "killed", "space.layers=2-3", *overrides)
+    undisturbed = story(finish(whole))
+    assert len({record["digest"] for record in undisturbed["records"]}) == 4
+    assert ended(child(_die_at, killed, "after a record")) == -signal.SIGKILL
+    for path in list_runs(killed.runs_dir)[0].snapshots.iterdir():
+        path.unlink()
+    resumed = story(finish(killed))
+    for told in (undisturbed, resumed):
+        del told["files"]  # snapshots of states that were passed before
+    assert resumed == undisturbed
+
+
 @pytest.mark.parametrize("number", range(INSTANTS))
 def test_killed_at_a_random_instant(
     model: Path, tmp_path: Path, undisturbed: tuple[dict[str, Any], float], number: int
