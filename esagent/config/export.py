@@ -32,6 +32,13 @@ def from_dict(data: Mapping[str, Any]) -> Config:
     return config
 
 
+def as_yaml(config: Config) -> str:
+    """The content of config.yaml."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_yaml(OmegaConf.create(to_dict(config)))
+
+
 def digest(config: Config) -> str:
     """SHA-256 of the canonical JSON (sorted keys, no spaces): equal exactly when every setting is."""
     canonical = json.dumps(to_dict(config), sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,8 +102,18 @@ class RunDirectory:
         _remove_empty(self.made)
 
 
-def create_run(runs_dir: str | Path, name: str, seed: int, config: str, now: datetime | None = None) -> RunDirectory:
+def create_run(
+    runs_dir: str | Path,
+    name: str,
+    seed: int,
+    config: str,
+    now: datetime | None = None,
+    prepare: Callable[[RunDirectory], object] | None = None,
+) -> RunDirectory:
     """Make a new run directory holding `config.yaml` (the text `config`) and empty folders.
+
+    prepare: writes whatever else a run begins with. config.yaml comes after it, and only a folder with config.yaml is a
+    run: one that was killed while it was made does not count.
 
     No two callers ever get the same one: the folder is made by exclusive mkdir, and a taken id gets a suffix (`-2`,
     `-3`, ...). When anything fails, nothing is left behind.
@@ -121,6 +132,8 @@ def create_run(runs_dir: str | Path, name: str, seed: int, config: str, now: dat
         run = RunDirectory(path, tuple(made))
         run.episodes.mkdir()
         run.snapshots.mkdir()
+        if prepare is not None:
+            prepare(run)
         write_text(run.config, config)
         for folder in (path, *made):
             sync_folder(folder.parent)
@@ -139,6 +152,8 @@ def open_run(path: str | Path) -> RunDirectory:
     path = Path(path)
     if not (path / "config.yaml").is_file():
         missing = "does not exist" if not path.exists() else "is not a run directory (it has no config.yaml)"
+        if (path / "manifest.json").is_file():
+            missing += "; what was in it also stands under `config` in manifest.json"
         raise ConfigError(f"run {path} {missing}")
     return RunDirectory(path)
 

@@ -17,7 +17,7 @@ def list_runs(runs_dir: str | Path) -> list[RunDirectory]:
 
 def find_run(text: str, runs_dir: str | Path = "runs") -> RunDirectory:
     """The run that `text` names. Raises ConfigError with the nearest existing run when there is none or several."""
-    if (Path(text) / "config.yaml").is_file():
+    if any((Path(text) / name).is_file() for name in ("config.yaml", "manifest.json")):
         return open_run(text)
     runs = list_runs(runs_dir)
     if not runs:
