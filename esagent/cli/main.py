@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from esagent import __version__
+from esagent.cli.eval import evaluate
 from esagent.cli.resume import resume
 from esagent.cli.train import train
 
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(resume)
+app.command("eval")(evaluate)
 
 
 def _print_version(wanted: bool) -> None:
