@@ -8,7 +8,9 @@ import typer
 
 from esagent import __version__
 from esagent.cli.eval import evaluate
+from esagent.cli.ls import ls
 from esagent.cli.resume import resume
+from esagent.cli.show import show
 from esagent.cli.train import train
 
 app = typer.Typer(
@@ -22,6 +24,8 @@ app = typer.Typer(
 app.command()(train)
 app.command()(resume)
 app.command("eval")(evaluate)
+app.command()(show)
+app.command()(ls)
 
 
 def _print_version(wanted: bool) -> None:
