@@ -6,7 +6,6 @@ the same sampling noise, so every comparison is paired per task. Results go to a
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +31,8 @@ from esagent.runs.atomic import write_json
 from esagent.runs.directory import RunDirectory
 from esagent.runs.episodes import write_episodes
 from esagent.runs.evals import RESULT, episodes_name, evals_folder, new_eval
-from esagent.runs.journal import read_journal
 from esagent.runs.manifest import build_manifest
 from esagent.runs.resume import replay
-from esagent.runs.snapshots import newest_verified
 from esagent.runs.states import find_state
 from esagent.summary import decoding
 from esagent.tasks.base import TaskFamily
@@ -53,12 +50,13 @@ _log = logging.getLogger(__name__)
 class Options:
     """What to evaluate, and how.
 
-    split: which tasks. state: of a run, see find_state. n: how many tasks; None for all that the configuration has.
+    split: which tasks. state: of a run, see find_state; None for best, or last while the run is unfinished.
+    n: how many tasks; None for all that the configuration has.
     k: samples per task at `temperature`; 0 for greedy decoding alone.
     """
 
     split: Split = "heldout"
-    state: str = "best"
+    state: str | None = None
     n: int | None = None
     k: int = 4
     temperature: float = 0.3
@@ -90,8 +88,7 @@ def evaluate_run(
     Raises ConfigError for options that do not fit the run, RunError for a state that cannot be rebuilt or a task that
     the run was trained on; nothing is left behind then.
     """
-    records = read_journal(run.journal)
-    state = find_state(run, options.state, len(records))
+    found = find_state(run, options.state or ("best" if run.summary.exists() else "last"))
     if options.split == "pool" and (options.n or 0) > trained.task.pool:
         raise ConfigError(
             f"n={options.n}: the run was trained on {trained.task.pool} tasks; use another split for more"
@@ -100,15 +97,15 @@ def evaluate_run(
     if options.split != "pool":
         _check_unseen(tasks, make_family(trained.task).tasks("train", trained.seed, trained.task.pool), options.split)
     agent, backend, facts = build(config)
-    _check_model(run, facts)
+    known = found.manifest.get("model_hash")
+    if known != facts.model_hash:
+        raise RunError(f"{run.path} was trained on a base model with hash {known}; this one has {facts.model_hash}")
 
     def reach(step: int) -> None:
-        # Without its snapshot the start is the state the backend was built in.
-        if step or newest_verified(run.snapshots, at_most=0):
-            replay(run.snapshots, records, backend, upto=step)
+        replay(run.snapshots, found.records, backend, upto=step)
 
-    about = {"run": str(run.path), "state": state, "updates": len(records)}
-    states = {"base": 0} | ({"trained": state} if state else {})
+    about = {"run": str(run.path), "state": found.step, "updates": len(found.records)}
+    states = {"base": 0} | ({"trained": found.step} if found.step else {})
     bench = _Bench(agent, family, backend, facts, tasks)
     return _evaluate(bench, states, reach, config, options, evals_folder(run.path), about, plain)
 
@@ -239,13 +236,3 @@ def _check_unseen(tasks: Sequence[Task], trained_on: Sequence[Task], split: str)
     for task in tasks:
         if task.content_hash in seen:
             raise RunError(f"task {task.id!r} of {split} was trained on (as {seen[task.content_hash]!r})")
-
-
-def _check_model(run: RunDirectory, facts: Facts) -> None:
-    try:
-        known = json.loads(run.manifest.read_text())["model_hash"]
-    except (OSError, ValueError, KeyError, TypeError):
-        _log.warning("%s cannot be read: whether the base model is still the run's own is not known", run.manifest)
-        return
-    if known != facts.model_hash:
-        raise RunError(f"{run.path} was trained on a base model with hash {known}; this one has {facts.model_hash}")

@@ -14,9 +14,9 @@ import typer
 from esagent.errors import ConfigError, EsagentError
 
 INTERRUPTED = 130
+BROKEN_PIPE = 141  # 128 + SIGPIPE, what a shell reports for a writer whose reader went away
 _FAILED = (1, 3)
 """Exit codes of a run that failed, unlike one that was stopped."""
-BROKEN_PIPE = 141  # 128 + SIGPIPE, what a shell reports for a writer whose reader went away
 
 
 @contextmanager

@@ -23,7 +23,12 @@ What = Annotated[
         "without a run, the settings say which model: model=qwen2.5-1.5b task=toolbox.",
     ),
 ]
-State = Annotated[str, typer.Option("--state", help="State of the run: best, last, or a number of updates.")]
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state", help="State of the run: best, last or a number of updates.  [default: best; last until then]"
+    ),
+]
 Split = Annotated[str, typer.Option("--split", help="Tasks: pool, validation or heldout.")]
 N = Annotated[int | None, typer.Option("--n", help="How many tasks.  [default: as many as the run has]")]
 K = Annotated[int, typer.Option("--k", help="Samples per task, for pass@1 to pass@k; 0: greedy alone.")]
@@ -32,7 +37,7 @@ Temperature = Annotated[float, typer.Option("--temperature", help="Temperature o
 
 def evaluate(
     what: What = None,
-    state: State = "best",
+    state: State = None,
     split: Split = "heldout",
     n: N = None,
     k: K = 4,
@@ -68,7 +73,8 @@ def _run(
         from esagent.eval import Options, evaluate_model
 
         return evaluate_model(config, Options(**given), plain=plain)
-    from esagent.config.amend import amend, read_config
+    from esagent.config.amend import amend
+    from esagent.config.export import read_config
     from esagent.runs.find import find_run
 
     directory = find_run(run)

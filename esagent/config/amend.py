@@ -1,4 +1,4 @@
-"""The configuration of a run, read back and changed where a command allows it."""
+"""The configuration of a run, changed where a command allows it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra import compose as hydra_compose
 from omegaconf import OmegaConf
 
@@ -16,20 +15,6 @@ from esagent.config.export import from_dict, to_dict
 from esagent.config.names import GROUPS
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
-
-
-def read_config(path: Path) -> Config:
-    """The configuration in a run's config.yaml. Raises ConfigError, one line, when it cannot be read as one."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path} is not a configuration of esagent")
-    try:
-        return from_dict(data)
-    except ConfigError as error:
-        raise ConfigError(f"{path} is not a configuration of esagent: {error}") from error
 
 
 def amend(

@@ -1,42 +1,87 @@
-"""Which of a run's states is meant by `best`, `last` or a number. State n is the agent after n updates."""
+"""One state of a run on disk: named `best`, `last` or by the number of updates done, and brought into a backend."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from esagent.errors import ConfigError, RunError
+from esagent.config.export import read_config
+from esagent.config.schema import Config
+from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
-from esagent.runs.metrics import read_rows
+from esagent.runs.journal import read_journal
+from esagent.runs.resume import Replayable, replay
+
+BEST, LAST = "best", "last"
 
 
-def find_state(run: RunDirectory, text: str, updates: int) -> int:
-    """The number of the state that `text` names, of a run with `updates` journaled updates.
+@dataclass(frozen=True)
+class State:
+    """The searched parameters of `run` after `step` updates, and what the run wrote down about itself."""
 
-    best: what a finished run reports; of an unfinished one, the best on validation tasks so far, or the last where
-    it has none. Raises ConfigError for a text that names no state, RunError when the one chosen is not there.
+    run: RunDirectory
+    step: int
+    config: Config
+    manifest: Mapping[str, Any]
+    records: list[dict[str, Any]]
+
+    def bring(self, backend: Replayable) -> str:
+        """Put `backend` into this state and return its digest. Raises ConfigError, one line, when it does not fit."""
+        try:
+            replay(self.run.snapshots, self.records, backend, self.step)
+        except RunError as error:
+            raise ConfigError(f"state {self.step} of {self.run.path}: {error}") from error
+        return backend.digest()
+
+
+def is_state(text: str) -> bool:
+    """Whether `text` has the form of a state."""
+    return text in (BEST, LAST) or (text.isascii() and text.isdecimal())
+
+
+def find_state(run: RunDirectory, wanted: str) -> State:
+    """The state `wanted` of `run`; changes nothing on disk.
+
+    Raises ConfigError, one line, for a state the run does not have and for a run that cannot be read.
     """
-    if text == "last":
-        return updates
-    if text == "best":
-        best = _selected(run) if run.summary.exists() else _best_so_far(run, updates)
-        if not 0 <= best <= updates:
-            raise RunError(f"{run.path}: state {best} was chosen, but the journal holds {updates} updates")
-        return best
-    if not text.isdecimal():
-        raise ConfigError(f"state {text!r}: choose best, last or a number from 0 to {updates}")
-    if int(text) > updates:
-        raise ConfigError(f"state {text}: the run has states 0 to {updates}")
-    return int(text)
-
-
-def _selected(run: RunDirectory) -> int:
+    if not is_state(wanted):
+        raise ConfigError(f"state {wanted!r}: must be {BEST}, {LAST}, or a number of updates")
+    config = read_config(run.config)
+    manifest = _read_json(run.manifest)
     try:
-        return int(json.loads(run.summary.read_text())["selected_step"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{run.summary} does not say which state was chosen; name one, or last") from error
+        records = read_journal(run.journal)
+    except (RunError, EnvironmentFailure) as error:
+        raise ConfigError(str(error)) from error
+    step = len(records)
+    if wanted == BEST:
+        step = _best(run, step)
+    elif wanted != LAST:
+        step = int(wanted)
+    if step > len(records):
+        raise ConfigError(f"state {step}: {run.path} has done {len(records)} updates; choose 0 to {len(records)}")
+    return State(run, step, config, manifest, records)
 
 
-def _best_so_far(run: RunDirectory, updates: int) -> int:
-    rows = [row for row in read_rows(run.metrics) if row["kind"] == "evaluation" and row.get("split") == "validation"]
-    found = [(row["mean"], row["step"]) for row in rows if row.get("mean") is not None and row["step"] <= updates]
-    return max(found)[1] if found else updates
+def _best(run: RunDirectory, done: int) -> int:
+    if not run.summary.exists():
+        raise ConfigError(
+            f"state {BEST}: {run.path} has not finished, so none was chosen; take {LAST} or a number from 0 to {done}, "
+            f"or go on with: esagent resume {run.path}"
+        )
+    step = _read_json(run.summary).get("selected_step")
+    if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+        raise ConfigError(f"{run.summary} names no chosen state; take {LAST} or a number from 0 to {done}")
+    return step
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path} holds no JSON object")
+    return value
