@@ -10,7 +10,7 @@ import typer
 
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
-from esagent.cli.output import print_json
+from esagent.cli.output import print_json, to_terminal
 from esagent.cli.train import ConfigDir, Json
 
 SPLITS = ("pool", "validation", "heldout")
@@ -58,9 +58,9 @@ def evaluate(
         if as_json:
             print_json(result)
         else:
-            from esagent.report.evaluation import print_evaluation
+            from esagent.report.evaluation import render_evaluation
 
-            print_evaluation(result)
+            to_terminal(render_evaluation(result))
 
 
 def _run(

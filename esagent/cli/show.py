@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,31 +70,41 @@ def show(
             _overview(directory, as_json=as_json)
 
 
+@contextlib.contextmanager
+def _readable(where: Path) -> Iterator[None]:
+    """Within: what does not have the shape of a run's files becomes one line."""
+    from esagent.errors import RunError
+
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RunError(f"{where} holds something that no run writes ({type(error).__name__}: {error})") from error
+
+
 def _overview(directory: RunDirectory, *, as_json: bool) -> None:
     from esagent.report.overview import overview, render
     from esagent.report.run import read_run
 
     found = read_run(directory.path)
-    data = overview(found, _settings(found.config))
+    with _readable(directory.path):
+        data = overview(found, _settings(found.config))
+        shown = render(data)
     if as_json:
         print_json(data)
         return
-    to_terminal(render(data))
+    to_terminal(shown)
     for problem in found.problems:
         tell(f"{found.label}: {problem}")
 
 
 def _episode(directory: RunDirectory, which: str, wanted: Wanted, *, as_json: bool) -> None:
-    from esagent.errors import RunError
     from esagent.report.conversation import render
     from esagent.report.episodes import find_episode, find_file
 
     path = find_file(directory, wanted)
-    try:
+    with _readable(path):
         number, found = find_episode(path, which, wanted)
         shown = render(found)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path} holds something that is not an episode ({error!r})") from error
     if as_json:
         print_json({"file": str(path), "number": number, "episode": found})
     else:
@@ -107,7 +118,8 @@ def _page(directory: RunDirectory, path: Path | None, *, as_json: bool) -> None:
     from esagent.report.run import read_run
 
     found = read_run(directory.path)
-    written = write_page(found, _settings(found.config), path or directory.path / "report.html")
+    with _readable(directory.path):
+        written = write_page(found, _settings(found.config), path or directory.path / "report.html")
     if as_json:
         print_json({"run": str(directory.path), "html": str(written)})
     else:

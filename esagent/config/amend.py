@@ -28,18 +28,18 @@ def amend(
     with engine(config_dir) as hydra:
         screened = screen_overrides(hydra, overrides)
         problems = list(screened.problems)
+        told = tuple(problem.partition(":")[0].partition("=")[0] for problem in problems)
         problems += [
             f"{key}: {command} keeps what a run was trained with; it can change {', '.join(changeable)}"
             for key in map(_key, overrides)
-            if not any(key == known or key.startswith(f"{known}.") for known in changeable)
+            if key not in told and not any(key == known or key.startswith(f"{known}.") for known in changeable)
         ]
         if problems:
             raise ConfigError(*problems)
         composed: Any = hydra_compose(CONFIG_NAME, overrides=screened.accepted)
         changed: Any = OmegaConf.create(to_dict(config))
-        for key in sorted(
-            map(_key, screened.accepted), key=lambda key: key not in GROUPS
-        ):  # a group first, then keys in it
+        keys = [_key(item) for item in screened.accepted]
+        for key in sorted(keys, key=lambda key: key not in GROUPS):  # a group first, then keys in it
             OmegaConf.update(changed, key, OmegaConf.select(composed, key), merge=False, force_add=True)
         amended = from_dict(OmegaConf.to_container(changed))  # type: ignore[arg-type]
     check(amended)

@@ -1,55 +1,48 @@
-"""The table of an evaluation, on stdout: base and trained agent, greedy and sampled, with intervals over tasks."""
+"""The table of an evaluation: base and trained agent, greedy and sampled, with intervals over tasks."""
 
 from __future__ import annotations
 
-import sys
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from esagent.report.text import amount, duration, number
 
-_METRICS = {
-    "greedy_reward": "reward, greedy",
-    "greedy_success": "success, greedy",
-    "sampled_reward": "reward, sampled",
-}
-
-
-def print_evaluation(result: Mapping[str, Any], stream: TextIO | None = None) -> None:
-    """Print the content of an eval.json; parts that are missing are left out."""
-    console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
-    console.print(render_evaluation(result))
-    if result.get("run") and result.get("tasks"):
-        console.print(
-            Text(f"\nOne of its conversations:\n  esagent show {result['run']} --eval {_id(result)} --episode 0")
-        )
+_METRICS = {"greedy_reward": "reward", "greedy_success": "success", "sampled_reward": "sampled"}
+_LEGEND = "reward, success: greedy; sampled: mean reward of the samples; pass@k: unbiased"
 
 
 def render_evaluation(result: Mapping[str, Any]) -> Group:
-    """The tables, without the command to type next."""
-    return Group(_table(result), _signals(result), _facts(result))
+    """The content of an eval.json for a terminal; parts that are missing are left out."""
+    parts: list[RenderableType] = [_table(result), _signals(result), _facts(result)]
+    if result.get("run") and result.get("tasks"):
+        show = shlex.join(["esagent", "show", str(result["run"]), "--eval", _id(result), "--episode", "0"])
+        parts.append(Text(f"\nOne of its conversations:\n  {show}"))
+    return Group(*parts)
 
 
 def interval(value: Mapping[str, Any] | None, signed: bool = False) -> str:
-    """`0.512 [0.430, 0.590]`, or `-`."""
+    """`0.512 [0.43, 0.59]`, or `-`."""
     if not value:
         return "-"
-    low, high = value.get("interval") or (None, None)
-    return f"{number(value.get('mean'), signed)} [{number(low, signed)}, {number(high, signed)}]"
+    bounds = value.get("interval") or (None, None)
+    low, high = ("-" if bound is None or bound != bound else f"{bound:{'+' if signed else ''}.2f}" for bound in bounds)
+    return f"{number(value.get('mean'), signed)} [{low}, {high}]"
 
 
 def _table(result: Mapping[str, Any]) -> Table:
     metrics: Mapping[str, Any] = result.get("metrics") or {}
     columns = [name for name in ("base", "trained", "gain") if any(name in values for values in metrics.values())]
-    title = f"{result.get('split', '')} tasks: {result.get('n', '-')}, 95% intervals over tasks"
-    table = Table(title=Text(title), title_justify="left")
+    title = f"{result.get('n', '-')} {result.get('split', '')} tasks, 95% intervals over tasks"
+    caption = Text(_LEGEND if "sampled_reward" in metrics else "greedy", style="dim")
+    table = Table(title=Text(title), title_justify="left", caption=caption, caption_justify="left")
     table.add_column("")
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for metric, values in metrics.items():
         cells = [Text(interval(values.get(name), signed=name == "gain")) for name in columns]
         table.add_row(_METRICS.get(metric, metric), *cells)

@@ -36,8 +36,11 @@ class History:
     seconds: float = 0.0
 
 
-def read_history(run: Path) -> History:
-    """Everything a learning curve shows. Of rows written twice (a resumed run) the later one counts."""
+def read_history(run: Path, summary: dict[str, Any] | None = None) -> History:
+    """Everything a learning curve shows. Of rows written twice (a resumed run) the later one counts.
+
+    summary: the content of summary.json where it was read already.
+    """
     evaluations: dict[str, dict[int, Evaluation]] = {}
     members: dict[int, tuple[int, float, float]] = {}
     rows: dict[int, dict[str, Any]] = {}
@@ -50,11 +53,13 @@ def read_history(run: Path) -> History:
         elif row["kind"] == "step" and row.get("reward_mean") is not None:
             members[step] = (step, float(row["reward_mean"]), float(row.get("reward_std") or 0.0))
             rows[step] = row
-    summary = run / "summary.json"
+    if summary is None:
+        path = run / "summary.json"
+        summary = json.loads(path.read_text()) if path.exists() else {}
     return History(
         {split: [found[step] for step in sorted(found)] for split, found in evaluations.items()},
         [members[step] for step in sorted(members)],
-        json.loads(summary.read_text()) if summary.exists() else {},
+        summary,
         [rows[step] for step in sorted(rows)],
         seconds,
     )

@@ -59,11 +59,12 @@ def read_run(path: Path) -> Run:
     problems: list[str] = []
     config = _config(directory.config, problems)
     manifest = _json(directory.manifest, problems)
+    summary = _json(directory.summary, problems) if directory.summary.exists() else {}
     try:
-        history = read_history(path)
+        history = read_history(path, summary)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        problems.append(f"metrics.jsonl or summary.json cannot be read: {_line(error)}")
-        history = History()
+        problems.append(f"metrics.jsonl cannot be read: {_line(error)}")
+        history = History(summary=summary)
     try:
         state, detail = status(directory)
         updates = _count_lines(directory.journal)
