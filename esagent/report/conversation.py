@@ -85,16 +85,16 @@ def _turn(place: int, turn: Mapping[str, Any]) -> Iterator[RenderableType]:
     completion = turn["completion"]
     yield Rule(Text(f"{place}  {turn['module']}", style="bold"), align="left", style="dim")
     yield Text(indent(turn["prompt"].strip("\n"), "  "), style="dim", overflow="fold")
-    said = Text("> ", style="bold") + Text(completion["text"].strip() or "(nothing)", overflow="fold")
     note = completion_note(completion)
-    yield said + Text(f"   [{note}]" if note else "", style="dim")
+    said = completion["text"].strip() or "(nothing)"
+    yield Text.assemble(("> " + said, "bold"), (f"   [{note}]" if note else "", "dim"), overflow="fold")
     for label, text, failed in outcome_text(turn):
         yield _line(label, text, "red" if failed else "")
     yield Text()
 
 
 def _line(label: str, text: str, style: str = "") -> Text:
-    return Text(f"  {label}: ", style="dim") + Text(text, style=style, overflow="fold")
+    return Text.assemble((f"  {label}: ", "dim"), (text, style), overflow="fold")
 
 
 def _reward(score: Mapping[str, Any]) -> str:

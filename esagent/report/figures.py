@@ -82,8 +82,8 @@ def inline(figure: Figure, salt: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
     text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
-    text = re.sub(r'id="(\w+)"', rf'id="{salt}-\1"', text)
-    text = re.sub(r"(href=\"#|url\(#)(\w+)", rf"\1{salt}-\2", text)
+    text = re.sub(r'id="([\w.]+)"', rf'id="{salt}-\1"', text)
+    text = re.sub(r"(href=\"#|url\(#)([\w.]+)", rf"\1{salt}-\2", text)
     return re.sub(r"#[0-9a-f]{6}\b", lambda match: _THEME.get(match[0], match[0]), text)
 
 

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from esagent.report.results import results
 from esagent.report.run import Run, read_run
-from esagent.report.text import age, duration, number
+from esagent.report.text import age, duration
 
 _TRACES = ("config.yaml", "manifest.json", "journal.jsonl", "metrics.jsonl", "summary.json")
 
@@ -45,7 +46,7 @@ def row(run: Run, now: datetime) -> dict[str, Any]:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The rows for people."""
-    found = Table()
+    found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in ("run", "state"):
         found.add_column(heading, overflow="fold")
     for heading in ("steps", "pool", "held-out", "time", "age"):
@@ -70,9 +71,8 @@ def _pair(part: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _arrow(pair: Mapping[str, Any]) -> str:
-    if pair["base"] is None:
-        return "-"
-    return number(pair["base"]) + (f" → {number(pair['trained'])}" if pair["trained"] is not None else "")
+    known = [f"{value:.2f}" for value in (pair["base"], pair["trained"]) if isinstance(value, int | float)]
+    return " → ".join(known) or "-"
 
 
 def _folders(runs_dir: Path) -> Iterator[Path]:

@@ -58,12 +58,12 @@ def render(found: Mapping[str, Any], now: datetime | None = None) -> Group:
     if found["results"]:
         parts.append(rewards_table(found["results"]))
         signals = signals_table(found["results"])
-        parts += [signals] if signals.row_count else []
+        parts += [Text(), signals] if signals.row_count else []
     if found["modules"]:
-        parts.append(_modules(found["modules"]))
+        parts += [Text(), _modules(found["modules"])]
     if found["evals"]:
-        parts.append(_evals(found["evals"]))
-    parts += [_files(found["files"]), Text("\n".join(["", "Next:", *_next(found)]))]
+        parts += [Text(), _evals(found["evals"])]
+    parts += [Text(), _files(found["files"]), Text("\n".join(["", "Next:", *_next(found)]))]
     return Group(*parts)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
 from esagent.report import conversation, figures
@@ -33,7 +33,10 @@ def write_page(run: Run, settings: Mapping[str, Any] | None, path: Path) -> Path
 
 
 def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
-    """The page as HTML text; sections for which a run has no data are left out."""
+    """The page as HTML text; sections for which a run has no data are left out.
+
+    Raises ValueError, KeyError or TypeError for a run whose files hold what no run writes.
+    """
     environment = Environment(
         loader=PackageLoader("esagent.report", "."),
         autoescape=True,
@@ -57,15 +60,19 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
         "note": conversation.completion_note,
         "call_text": conversation.call_text,
     }
-    return environment.get_template("page.html.j2").render(
-        run=overview(run, settings),
-        label=run.label,
-        labels=_LABELS,
-        kinds=_KINDS,
-        style=Markup((Path(__file__).parent / "page.css").read_text()),
-        curve=Markup(figures.learning_curve(run)),
-        modules_figure=Markup(figures.module_figure(run)),
-        examples=examples(run),
-        config=yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True) if run.config else "",
-        manifest=json.dumps(run.manifest, indent=2, ensure_ascii=False) if run.manifest else "",
-    )
+    content = {
+        "run": overview(run, settings),
+        "label": run.label,
+        "labels": _LABELS,
+        "kinds": _KINDS,
+        "style": Markup((Path(__file__).parent / "page.css").read_text()),
+        "curve": Markup(figures.learning_curve(run)),
+        "modules_figure": Markup(figures.module_figure(run)),
+        "examples": examples(run),
+        "config": yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True) if run.config else "",
+        "manifest": json.dumps(run.manifest, indent=2, ensure_ascii=False) if run.manifest else "",
+    }
+    try:
+        return environment.get_template("page.html.j2").render(content)
+    except TemplateError as error:
+        raise ValueError(str(error)) from error

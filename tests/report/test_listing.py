@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from esagent.report.listing import list_rows, table
 from esagent.report.run import read_run
+from esagent.report.text import duration
 
 
 def shown(rows: list[dict]) -> str:
@@ -37,10 +39,10 @@ def test_a_finished_run_in_one_line(runs: Path, run: Path) -> None:
     assert row["age_seconds"] == 3 * 3600
     assert row["problems"] == []
     line = next(line for line in shown([row]).splitlines() if run.name in line)
-    cells = [cell.strip() for cell in line.strip("│").split("│")]
-    pool = f"{summary['pool']['base']:.3f} → {summary['pool']['trained']:.3f}"
-    assert cells[:4] == [f"vector/{run.name}", "finished", "8/8", pool]
-    assert cells[-1] == "3h"
+    pool, heldout = (f"{summary[split]['base']:.2f} → {summary[split]['trained']:.2f}" for split in ("pool", "heldout"))
+    time = duration(summary["seconds"])
+    assert re.split("  +", line.strip()) == [f"vector/{run.name}", "finished", "8/8", pool, heldout, time, "3h"]
+    assert len(line.rstrip()) <= 90
 
 
 def test_an_interrupted_run_shows_how_far_it_came(runs: Path, run: Path) -> None:
