@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 from esagent import __version__
+from esagent.cli.eval import evaluate
+from esagent.cli.ls import ls
 from esagent.cli.resume import resume
+from esagent.cli.show import show
 from esagent.cli.train import train
 
 app = typer.Typer(
@@ -20,6 +23,9 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(resume)
+app.command("eval")(evaluate)
+app.command()(show)
+app.command()(ls)
 
 
 def _print_version(wanted: bool) -> None:

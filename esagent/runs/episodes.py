@@ -72,6 +72,7 @@ def encode_episode(episode: Episode) -> dict[str, Any]:
             "content_hash": task.content_hash,
         },
         "member": episode.member,
+        "sample": episode.sample,
         "turns": plain(trajectory.turns),
         "plan": list(trajectory.plan),
         "answer": trajectory.answer,

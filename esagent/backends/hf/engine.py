@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -27,6 +28,7 @@ from esagent.backends.hf.prefixes import Prefixes
 from esagent.backends.hf.prompts import Key, PromptStates
 from esagent.backends.hf.slots import NEUTRAL
 
+_LOGITS_AT_ONCE = 64  # one row alone costs a third of as many; each takes a vocabulary of memory
 _COMPACT_BELOW = 0.75  # copying the rows left costs about as much as computing a quarter of them once more
 
 
@@ -162,11 +164,12 @@ class Engine:
         )
         meter.upper_tokens += len(states)
         meter.head_tokens += len(states)
-        chosen = net.greedy(states).tolist()
+        chosen = net.greedy(states).tolist() if any(job.greedy for job in live.jobs) else []
+        picked = iter(self._picked(live, feeds, states))
         at = 0
         for job, outcome, feed in zip(live.jobs, live.outcomes, feeds, strict=True):
             if not outcome.reason:
-                own = chosen[at : at + len(feed)] if job.greedy else self._special(job, outcome, states[at])
+                own = chosen[at : at + len(feed)] if job.greedy else [next(picked)]
                 self._take(job, outcome, own, feed[1:])
             at += len(feed)
 
@@ -176,8 +179,20 @@ class Engine:
             return (max(last, 0),)  # a finished row that was not dropped yet; its answer is ignored
         return (last, *self._drafts.guess(job, outcome.tokens))
 
-    def _special(self, job: Job, outcome: Outcome, state: Tensor) -> list[int]:
-        return [pick(job, outcome.tokens, self._net.logits(state[None])[0])]
+    def _picked(self, live: Live, feeds: Sequence[Tokens], states: Tensor) -> list[int]:
+        """Next tokens of the unfinished rows that are sampled or constrained, in order; many rows' logits at once."""
+        places = accumulate((len(feed) for feed in feeds), initial=0)
+        rows = [
+            (job, outcome, place)
+            for job, outcome, place in zip(live.jobs, live.outcomes, places, strict=False)
+            if not (outcome.reason or job.greedy)
+        ]
+        tokens = []
+        for first in range(0, len(rows), _LOGITS_AT_ONCE):
+            part = rows[first : first + _LOGITS_AT_ONCE]
+            logits = self._net.logits(states[[place for *_, place in part]])
+            tokens += [pick(job, outcome.tokens, row) for (job, outcome, _), row in zip(part, logits, strict=True)]
+        return tokens
 
     def _trunk_step(self, live: Live, feeds: Sequence[Tokens], places: Sequence[int]) -> tuple[Tensor, Tensor]:
         """States of the nodes' new tokens below the searched layers, and for every token of every row its place there.
