@@ -74,7 +74,7 @@ def resume(run_dir: Path, *, json_mode: bool = False, build: Build = assemble) -
 
 def _run(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
     blocks = [block.name for block in parts.backend.blocks()]
-    with locked(run), stopping() as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
+    with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
         try:
             note_circumstances(run, config.seed, parts.facts)
             recover(run, parts.backend)

@@ -8,6 +8,8 @@ import typer
 
 from esagent import __version__
 from esagent.cli.resume import resume
+from esagent.cli.stats import stats
+from esagent.cli.sweep import sweep
 from esagent.cli.train import train
 
 app = typer.Typer(
@@ -20,6 +22,8 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(resume)
+app.command()(stats)
+app.command()(sweep)
 
 
 def _print_version(wanted: bool) -> None:
