@@ -65,7 +65,7 @@ def run_sweep(overrides: list[str], config_dir: Path | None, *, dry_run: bool, a
     if as_json:
         listed = [outcome.to_dict() for outcome in ended]
         print_json({"paired": not problems, "notes": problems, "jobs": listed})
-    _end(ended, code, received)
+    end(ended, code, received)
 
 
 def _compose_all(jobs: Sequence[Sequence[str]], config_dir: Path | None) -> list[Config]:
@@ -124,8 +124,11 @@ def _plans(jobs: Sequence[Job], finished: set[str], *, as_json: bool) -> None:
         print_json({"jobs": shown})
 
 
-def _end(ended: Sequence[Outcome], code: int, received: int | None) -> None:
-    """Return when all is done; otherwise tell why not, and leave with the exit code for it."""
+def end(ended: Sequence[Outcome], code: int, received: int | None) -> None:
+    """Return when all is done; otherwise tell why not, and raise the error with the exit code for it.
+
+    code: of the launcher. received: the signal that asked the sweep to stop.
+    """
     from esagent.errors import Interrupted, Preempted, RunError
     from esagent.sweep.follow import last_message
 

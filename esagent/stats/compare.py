@@ -6,6 +6,7 @@ scored on are averaged inside its metric.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,4 +123,7 @@ def _choose(baseline: str | None, labels: Sequence[str]) -> str:
         return partly[0]
     if partly:
         raise ConfigError(f"--baseline {baseline}: could be {', '.join(map(repr, partly))}")
-    raise ConfigError(f"--baseline {baseline}: {suggest(baseline, labels)}")
+    parts = {part: label for label in labels for token in label.split() for part in (token, token.partition("=")[2])}
+    near = difflib.get_close_matches(baseline, [*labels, *parts], n=1, cutoff=0.5)
+    hint = f"did you mean {parts.get(near[0], near[0])}? " if near else ""
+    raise ConfigError(f"--baseline {baseline}: {hint}choose from {listed}")

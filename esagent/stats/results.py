@@ -67,7 +67,7 @@ def find_results(texts: Sequence[str], runs_dir: str | Path = "runs") -> list[Re
     Raises ConfigError with one line per text that names no run.
     """
     found: dict[Path, Result] = {}
-    problems = []
+    problems: list[str] = []
     for text in texts:
         try:
             paths = _paths(text, Path(runs_dir))

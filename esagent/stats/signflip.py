@@ -108,4 +108,4 @@ def _sums(d: NDArray[np.float64]) -> NDArray[np.float64]:
 @functools.lru_cache(maxsize=1)
 def _signs(n: int, draws: int) -> NDArray[np.float64]:
     """Fair signs, shape [draws, n], the same at every call."""
-    return np.random.default_rng(_SEED).integers(0, 2, size=(draws, n)) * 2.0 - 1.0
+    return np.random.default_rng(_SEED).choice(np.array([-1.0, 1.0]), size=(draws, n))

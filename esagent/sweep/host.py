@@ -60,7 +60,7 @@ def _wait(launcher: subprocess.Popen[bytes], follower: Follower) -> int:
 
 
 def _clear(folder: SweepFolder, session: int, follower: Follower) -> None:
-    """Leave no process behind a broken launcher: jobs stop at their next step, workers that wait for more are killed."""
+    """Leave no process behind a broken launcher: jobs stop at their next step, then workers without one are killed."""
     folder.request_stop(signal.SIGTERM)
     job = json.loads(folder.plan.read_text())["command"]
     quiet = 0

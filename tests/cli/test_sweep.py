@@ -12,13 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from esagent.cli.sweep import end
+from esagent.config.schema import Config
+from esagent.errors import EsagentError
 from esagent.runs.journal import read_journal
+from esagent.sweep.jobs import Outcome, make_jobs
 from tests.cli.conftest import Run
 from tests.helpers.tiny import make_tiny_folder
 
 TINY = [
     *("model=./tiny", "algorithm.directions=2", "budget.tasks_per_step=2", "space.layers=last:2", "agent.max_turns=2"),
     *("budget.evaluate_every=0", "task.pool=2", "task.validation=0", "task.heldout=2", "name=study"),
+    "allocation=joint",
 ]
 
 
@@ -65,7 +70,7 @@ def test_broken_pairing_is_told(esagent: Run) -> None:
 
 
 def test_failing_jobs_finished_jobs_and_unfinished_ones(esagent: Run, tiny: Path, tmp_path: Path) -> None:
-    arms = [*TINY, "budget.steps=1", "space.sites=[nowhere_proj],[down_proj]"]
+    arms = [*TINY, "budget.steps=1", "agent.target=nowhere:Agent,null"]
     first = esagent("sweep", *arms, "seed=0", "--json")
     assert first.returncode == 1, first.stderr
     failed, done = json.loads(first.stdout)["jobs"]
@@ -74,12 +79,12 @@ def test_failing_jobs_finished_jobs_and_unfinished_ones(esagent: Run, tiny: Path
     assert done["summary"] == json.loads((tmp_path / done["run"] / "summary.json").read_text())
     assert done["pool_gain"] == done["summary"]["pool"]["gain"]
     (told,) = (line for line in first.stderr.splitlines() if "failed with exit code 2" in line)
-    assert told.startswith("esagent: space.sites=[nowhere_proj] seed=0 failed")
+    assert told.startswith("esagent: agent.target=nowhere:Agent seed=0 failed")
     assert told.endswith(f"log: {failed['log']}")
-    assert "nowhere_proj" in (tmp_path / failed["log"]).read_text()
-    assert "space.sites=[down_proj] seed=0: [" in first.stderr, "progress of the jobs is shown"
+    assert "nowhere" in (tmp_path / failed["log"]).read_text()
+    assert "agent.target=null seed=0: [" in first.stderr, "progress of the jobs is shown"
 
-    good = [*TINY, "budget.steps=1", "space.sites=[down_proj]", "seed=0"]
+    good = [*TINY, "budget.steps=1", "seed=0"]
     before = sorted((tmp_path / "runs").rglob("*"))
     second = esagent("sweep", *good, "--json")
     assert second.returncode == 0, second.stderr
@@ -94,6 +99,46 @@ def test_failing_jobs_finished_jobs_and_unfinished_ones(esagent: Run, tiny: Path
     assert (job["state"], job["run"]) == ("done", done["run"])
     assert job["summary"]["digest"] == done["summary"]["digest"]
     assert "esagent.cli.job resume" in (tmp_path / job["log"]).read_text()
+
+
+ENDS = [
+    # states, exit code of the launcher, signal; exit code and the last line
+    (["done", "done before"], 0, None, 0, ""),
+    (["done", "done"], 0, signal.SIGTERM, 0, ""),  # it came too late to stop anything
+    (["done", "failed"], 0, None, 1, "1 of 2 jobs failed"),
+    (
+        ["failed", "stopped"],
+        0,
+        signal.SIGUSR2,
+        75,
+        "stopped by SIGUSR2; 0 of 2 jobs are done; the same command goes on",
+    ),
+    (["done", "stopped"], 0, signal.SIGINT, 130, "interrupted; 1 of 2 jobs are done; the same command goes on"),
+    (["done", "stopped"], 0, None, 75, "jobs were stopped; 1 of 2 jobs are done; the same command goes on"),
+    (
+        ["done", "not started"],
+        3,
+        None,
+        1,
+        "the launcher ended with exit code 3; 1 of 2 jobs are done; the same command",
+    ),
+]
+
+
+@pytest.mark.parametrize(("states", "code", "received", "exit_code", "says"), ENDS)
+def test_how_a_sweep_ends(
+    states: list[str], code: int, received: int | None, exit_code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = make_jobs([["seed=0"], ["seed=1"]], [Config(seed=0), Config(seed=1)])
+    ended = [Outcome(job, state) for job, state in zip(jobs, states, strict=True)]
+    try:
+        end(ended, code, received)
+        found = 0
+    except EsagentError as error:
+        found = error.exit_code
+        assert str(error).startswith(says)
+    assert found == exit_code
+    assert capsys.readouterr().err.count("failed with exit code") == states.count("failed")
 
 
 def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -136,14 +181,16 @@ def test_a_stopped_sweep_ends_with_75_and_the_same_command_goes_on(tiny: Path, t
     (run,) = (tmp_path / "runs" / "study").iterdir()
     assert (run / "preempted").exists()
 
-    process = start(tmp_path, "sweep", *settings, "seed=0,1")
-    told = stop_after_a_step(process, tmp_path, signal.SIGINT)
-    assert process.returncode == 130, told
-    assert not (run / "preempted").exists()
 
-    (run / "preempted").touch()  # as if a scheduler had stopped it: then the plain command goes on as well
-    process = start(tmp_path, "train", *settings, "seed=0")
+@pytest.mark.kill
+def test_a_run_that_a_scheduler_stopped_goes_on_when_its_command_is_given_again(tiny: Path, tmp_path: Path) -> None:
+    command = ["train", *TINY, "budget.steps=5000"]
+    process = start(tmp_path, *command)
     told = stop_after_a_step(process, tmp_path, signal.SIGUSR2)
     assert process.returncode == 75, told
+    (run,) = (tmp_path / "runs" / "study").iterdir()
+    process = start(tmp_path, *command)
+    told = stop_after_a_step(process, tmp_path, signal.SIGINT)
+    assert process.returncode == 130, told
     assert f"going on with {run.relative_to(tmp_path)}, which a scheduler stopped" in told
-    assert (run / "preempted").exists()
+    assert not (run / "preempted").exists()
