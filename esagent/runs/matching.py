@@ -46,8 +46,8 @@ def folder_of(config: Config) -> Path:
 def find_runs(folder: Path) -> dict[str, Match]:
     """The run in `folder` of every configuration, by the key of the latter (`job_key`).
 
-    Of several a finished one counts before an unfinished one, then the latest. A run whose config.yaml cannot be read
-    is passed over.
+    Of several a finished one counts before an unfinished one, then the latest. Passed over are runs whose config.yaml
+    cannot be read, and forks: their first steps were made with other settings than it says.
     """
     return _index(folder.glob("*/config.yaml"))
 
@@ -59,8 +59,17 @@ def find_preempted(config: Config) -> RunDirectory | None:
     return match.run if match and not match.finished else None
 
 
+def forked_from(run: Path) -> dict[str, Any]:
+    """What manifest.json says of the run that this one was forked from; empty when it was not."""
+    try:
+        found = json.loads((run / "manifest.json").read_text()).get("forked_from")
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _index(configs: Iterable[Path]) -> dict[str, Match]:
-    found = [(Match(RunDirectory(path.parent)), _key(path)) for path in configs]
+    found = [(Match(RunDirectory(path.parent)), _key(path)) for path in configs if not forked_from(path.parent)]
     found.sort(key=lambda pair: (pair[0].finished, pair[0].run.id))
     return {name: match for match, name in found if name is not None}
 

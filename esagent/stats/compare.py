@@ -15,6 +15,7 @@ import numpy as np
 
 from esagent.config.nearest import suggest
 from esagent.errors import ConfigError
+from esagent.runs.matching import forked_from
 from esagent.stats.arms import label_arms, pairing_problems
 from esagent.stats.inversion import Limits, sign_flip_interval
 from esagent.stats.pairs import complete
@@ -97,6 +98,7 @@ def compare(
     comparisons = tuple(_compare(arm, reference, confidence) for arm in arms if arm is not reference)
     notes = [
         *pairing_problems([run.config for run in used]),
+        *(f"{run.path} is a fork: its first steps had other settings" for run in used if forked_from(run.path)),
         *(f"{run.path} is passed over: it is not finished, another of its pair is" for run in study.passed_over),
     ]
     return Report(

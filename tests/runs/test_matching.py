@@ -42,6 +42,10 @@ def test_found_by_settings_and_damage_is_passed_over(tmp_path: Path) -> None:
     assert find_runs(folder_of(config))[job_key(config)].finished
     run.summary.write_text("{")
     assert find_runs(folder_of(config))[job_key(config)].run == later, "a result that cannot be read is none"
+    (later.path / "manifest.json").write_text('{"forked_from": {"run": "default/x", "steps": 2}}')
+    assert find_runs(folder_of(config))[job_key(config)].run == run, (
+        "a fork is not a run of its settings from the start"
+    )
     assert find_runs(tmp_path / "nowhere") == {}
 
 

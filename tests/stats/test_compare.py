@@ -74,6 +74,13 @@ def test_two_finished_runs_of_one_pair_are_refused_and_an_unfinished_one_is_pass
         report(tmp_path)
 
 
+def test_a_fork_is_told(tmp_path: Path) -> None:
+    write_study(tmp_path, FINALS)
+    (tmp_path / "space.positions-all-s1" / "manifest.json").write_text('{"forked_from": {"run": "a/b"}}')
+    (note,) = report(tmp_path).notes
+    assert note.startswith(f"{tmp_path / 'space.positions-all-s1'} is a fork")
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
