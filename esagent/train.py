@@ -93,7 +93,7 @@ def resume(
 def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
     """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
-    with locked(run), stopping() as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
+    with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
         try:
             start = identity(read_manifest(run))
             with recover(run, parts.backend, start) as journal:

@@ -11,6 +11,8 @@ from esagent.cli.eval import evaluate
 from esagent.cli.ls import ls
 from esagent.cli.resume import resume
 from esagent.cli.show import show
+from esagent.cli.stats import stats
+from esagent.cli.sweep import sweep
 from esagent.cli.train import train
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ app.command()(resume)
 app.command("eval")(evaluate)
 app.command()(show)
 app.command()(ls)
+app.command()(stats)
+app.command()(sweep)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,8 @@ def engine(config_dir: str | Path | None = None) -> Iterator[Hydra]:
         search_path.prepend("command-line", f"file://{Path(config_dir).expanduser().resolve()}", "main")
     version.setbase("1.3")
     GlobalHydra.instance().clear()
+    # Hydra holds a launcher of ours to the plugin's schema of the same name, and says that this is an old way.
+    warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against ConfigStore schema")
     try:
         yield Hydra.create_main_hydra2(task_name="esagent", config_search_path=search_path)
     except (HydraException, OmegaConfBaseException) as error:

@@ -64,6 +64,11 @@ def digest(config: Config) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+def job_key(config: Config) -> str:
+    """SHA-256 of the settings that a run's numbers follow from: all but the folder that it is written to."""
+    return digest(dataclasses.replace(config, runs_dir=""))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value

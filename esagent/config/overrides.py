@@ -105,10 +105,10 @@ def _custom_model(override: Override, known: list[str]) -> list[str]:
         return []
     source = value if "/" in value else f"./{value}"
     name = re.sub(r"[^\w.-]+", "-", folder.name).strip("-") or "custom"
-    return ["model=custom", f"model.source={_quoted(source)}", f"model.name={_quoted(name)}"]
+    return ["model=custom", f"model.source={quoted(source)}", f"model.name={quoted(name)}"]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A string as Hydra's grammar quotes it: a quote is escaped, and so is a backslash in front of a quote."""
     escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (r"\'" if m[2] else ""), text)
     return f"'{escaped}'"

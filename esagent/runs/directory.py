@@ -16,6 +16,7 @@ from pathlib import Path
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.atomic import sync_folder, write_text
 
+PREEMPTED = "preempted"
 _VANISHED = 100
 
 
@@ -90,6 +91,11 @@ class RunDirectory:
     def lock(self) -> Path:
         """Held by the process that works on the run."""
         return self.path / "run.lock"
+
+    @property
+    def preempted(self) -> Path:
+        """An empty file: a scheduler asked the run to stop, and it has not gone on since."""
+        return self.path / PREEMPTED
 
     def discard(self) -> None:
         """Remove a run that never finished a step, with the folders that were made for it and are empty.
