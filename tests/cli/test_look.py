@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from click.testing import Result
+from typer.testing import CliRunner
 
-from tests.cli.conftest import Run
+from esagent.cli.main import app
 from tests.helpers.tiny import make_tiny_folder
 
 MODEL = ["model=./tiny", "space.layers=last:2", "backend.threads=1"]
 SMALL = ["task.pool=4", "task.validation=4", "task.heldout=4", "budget.steps=2", "budget.tasks_per_step=2"]
 
 
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "esagent", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+def call(folder: Path, *arguments: str) -> Result:
+    """Run the command line in `folder`, in this process: the model's libraries are loaded once for all tests here."""
+    with contextlib.chdir(folder):
+        return CliRunner().invoke(app, arguments)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A working folder with a tiny model and a finished run of it."""
     folder = tmp_path_factory.mktemp("work")
+    threads = torch.get_num_threads()
     make_tiny_folder(folder / "tiny")
     done = call(folder, "train", *MODEL, *SMALL, "algorithm.directions=4", "seed=3", "--json")
-    assert done.returncode == 0, done.stderr
-    return folder
+    assert done.exit_code == 0, done.stderr
+    yield folder
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
 def evaluated(folder: Path) -> dict:
     done = call(folder, "eval", "latest", "split=heldout", "task.heldout=6", "--k", "2", "--temperature", "1", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)
 
 
@@ -55,7 +59,7 @@ def test_eval_of_a_run_prints_one_object_and_keeps_it(folder: Path, evaluated: d
 
 def test_eval_of_a_bare_model_prints_a_table(folder: Path) -> None:
     done = call(folder, "eval", *MODEL, "--n", "3", "--k", "0", "--split", "validation")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "3 validation tasks" in done.stdout
     assert "gain" not in done.stdout
     assert len(done.stderr.splitlines()) == 1
@@ -65,7 +69,7 @@ def test_eval_of_a_bare_model_prints_a_table(folder: Path) -> None:
 
 def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     shown = call(folder, "show", "latest")
-    assert (shown.returncode, shown.stderr) == (0, "")
+    assert (shown.exit_code, shown.stderr) == (0, "")
     for part in ("finished, 2 of 2 updates", "task.pool", "held-out", "planner", "pass@2", "journal.jsonl"):
         assert part in shown.stdout
     data = json.loads(call(folder, "show", evaluated["run"], "--json").stdout)
@@ -81,7 +85,7 @@ def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     assert (found["episode"]["task"]["id"], found["episode"]["sample"]) == (evaluated["tasks"][2], 1)
 
     page = call(folder, "show", "latest", "--html", "page.html")
-    assert (page.returncode, page.stdout) == (0, "page.html\n")
+    assert (page.exit_code, page.stdout) == (0, "page.html\n")
     assert (folder / "page.html").read_text().startswith("<!DOCTYPE html>")
     assert call(folder, "show", "latest", "--html").stdout == f"{evaluated['run']}/report.html\n"
 
@@ -90,7 +94,7 @@ def test_ls(folder: Path) -> None:
     (row,) = json.loads(call(folder, "ls", "--json").stdout)["runs"]
     assert (row["state"], row["updates"], row["steps"], row["name"]) == ("finished", 2, 2, "default")
     listed = call(folder, "ls", "runs")
-    assert (listed.returncode, listed.stderr) == (0, "")
+    assert (listed.exit_code, listed.stderr) == (0, "")
     assert f"default/{row['id']}" in listed.stdout
 
 
@@ -123,16 +127,12 @@ def test_mistakes_get_a_line_each(folder: Path, typed: str, code: int, lines: st
     before = sorted(folder.rglob("*"))
     done = call(folder, *typed.split())
     told = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (code, "")
+    assert (done.exit_code, done.stdout) == (code, "")
     assert len(told) == len(lines.split("\n"))
     assert all(
         line.startswith("esagent: ") and part in line for line, part in zip(told, lines.split("\n"), strict=True)
     )
     assert sorted(folder.rglob("*")) == before
-
-
-def _empty(path: Path) -> None:
-    path.write_bytes(b"")
 
 
 def _noise(path: Path) -> None:
@@ -143,7 +143,7 @@ def _foreign(path: Path) -> None:
     path.write_text('{"model": 3, "task": [], "budget": "x", "versions": 4, "command": 5, "pool": {"gain": "y"}}\n')
 
 
-@pytest.mark.parametrize("spoil", [_empty, _noise, _foreign, Path.unlink])
+@pytest.mark.parametrize("spoil", [_noise, _foreign, Path.unlink])
 @pytest.mark.parametrize("file", ["config.yaml", "manifest.json", "journal.jsonl", "metrics.jsonl", "summary.json"])
 def test_damaged_runs_never_end_in_a_traceback(
     folder: Path, tmp_path: Path, file: str, spoil: Callable[[Path], None]
@@ -151,30 +151,21 @@ def test_damaged_runs_never_end_in_a_traceback(
     shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
     (run,) = (tmp_path / "runs" / "default").iterdir()
     spoil(run / file)
-    code = (
-        "import sys\nfrom esagent.cli.main import app\n"
-        "for typed in ('ls', 'ls --json', 'show RUN', 'show RUN --json', 'show RUN --episode 0', 'show RUN --html'):\n"
-        "    try:\n        app(typed.replace('RUN', sys.argv[1]).split())\n"
-        "    except SystemExit as end:\n        print(f'{typed} {end.code}', file=sys.stderr)\n"
-    )
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(run)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0
-    assert "Traceback" not in done.stderr
-    codes = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in done.stderr.splitlines()}
-    assert codes["ls"] == codes["ls --json"] == "0"
-    assert {codes[name] for name in codes if name.startswith("show")} <= {"0", "1", "2", "3"}
+    for typed in ("ls", "show RUN", "show RUN --episode 0", "show RUN --html"):
+        done = call(tmp_path, *typed.replace("RUN", str(run)).split())
+        assert done.exit_code in ((0,) if typed.startswith("ls") else (0, 1, 2)), typed
+        assert not isinstance(done.exception, Exception), typed  # SystemExit is none
+        assert "Traceback" not in done.stderr, typed
+        assert "unexpected" not in done.stderr, typed
 
 
-def test_evaluating_damage_is_refused_in_one_line(folder: Path, tmp_path: Path, esagent: Run) -> None:
+def test_evaluating_damage_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
     shutil.copytree(folder / "tiny", tmp_path / "tiny")
     (run,) = (tmp_path / "runs" / "default").iterdir()
     lines = (run / "journal.jsonl").read_text().splitlines(keepends=True)
     (run / "journal.jsonl").write_text(lines[0].replace("step", "stpe", 1) + lines[1])
-    done = esagent("eval", "latest")
-    assert (done.returncode, done.stdout) == (2, "")
+    done = call(tmp_path, "eval", "latest")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert "line 1 of 2" in done.stderr
