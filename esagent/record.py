@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from esagent.runs.atomic import write_json
 from esagent.runs.codec import encode_population, encode_update
 from esagent.runs.directory import RunDirectory
 from esagent.runs.manifest import build_manifest, differences
+from esagent.runs.parent import Start
 
 _log = logging.getLogger(__name__)
 
@@ -97,8 +98,11 @@ def metrics_row(result: StepResult) -> dict[str, Any]:
     }
 
 
-def note_circumstances(run: RunDirectory, seed: int, facts: Facts) -> None:
-    """Write down what this run's numbers depend on, or warn where a resumed run meets other circumstances."""
+def note_circumstances(run: RunDirectory, seed: int, facts: Facts, start: Start | None) -> None:
+    """Write down what this run's numbers depend on, or warn where a resumed run meets other circumstances.
+
+    start: the state of another run that a new one begins with; None for the base model.
+    """
     manifest = build_manifest(
         config=run.config.read_text(),
         model_hash=facts.model_hash,
@@ -106,6 +110,7 @@ def note_circumstances(run: RunDirectory, seed: int, facts: Facts) -> None:
         dtype=facts.dtype,
         threads=facts.threads,
         device=facts.device,
+        init=None if start is None else asdict(start),
     )
     if not run.manifest.exists():
         write_json(run.manifest, manifest)

@@ -26,7 +26,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from esagent.assemble import Parts, assemble
-from esagent.config.export import from_dict, to_dict
+from esagent.config.export import read_config, to_dict
 from esagent.config.schema import Config, Select
 from esagent.credit.blame import blame_counts
 from esagent.credit.share import uniform_credit, update_credit
@@ -41,6 +41,7 @@ from esagent.runs.episodes import step_file, write_episodes
 from esagent.runs.journal import Journal
 from esagent.runs.lock import locked
 from esagent.runs.metrics import append_row, read_rows
+from esagent.runs.parent import Start, begin, begin_again
 from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import prune, write_snapshot
 from esagent.stopping import Stop, stopping
@@ -57,8 +58,9 @@ def train(config: Config, *, json_mode: bool = False, build: Build = assemble) -
     """
     started = time.monotonic()
     parts = build(config)
+    config, start = begin(config, parts.backend, parts.facts.model_hash)
     run = create_run(config.runs_dir, config.name, config.seed, OmegaConf.to_yaml(OmegaConf.create(to_dict(config))))
-    return _run(run, config, parts, started, json_mode)
+    return _run(run, config, parts, start, started, json_mode)
 
 
 def resume(run_dir: Path, *, json_mode: bool = False, build: Build = assemble) -> dict[str, Any]:
@@ -68,15 +70,19 @@ def resume(run_dir: Path, *, json_mode: bool = False, build: Build = assemble) -
     if run.summary.exists():
         finished: dict[str, Any] = json.loads(run.summary.read_text())
         return finished
-    config = from_dict(OmegaConf.to_container(OmegaConf.load(run.config)))  # type: ignore[arg-type]
-    return _run(run, config, build(config), started, json_mode)
+    config = read_config(run.config)
+    parts = build(config)
+    start = begin_again(run, config, parts.backend, parts.facts.model_hash)
+    return _run(run, config, parts, start, started, json_mode)
 
 
-def _run(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
+def _run(
+    run: RunDirectory, config: Config, parts: Parts, start: Start | None, started: float, json_mode: bool
+) -> dict[str, Any]:
     blocks = [block.name for block in parts.backend.blocks()]
     with locked(run), stopping() as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
         try:
-            note_circumstances(run, config.seed, parts.facts)
+            note_circumstances(run, config.seed, parts.facts, start)
             recover(run, parts.backend)
             with Journal(run.journal) as journal:
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
@@ -161,6 +167,7 @@ def _report(run: RunDirectory, config: Config, parts: Parts, journal: Journal, p
         "run": str(run.path),
         "seed": config.seed,
         "model": config.model.name,
+        "init": config.init and {"run": config.init, "state": int(config.init_state)},
         "decoding": decoding(config),
         "steps": steps,
         "selected_step": best,

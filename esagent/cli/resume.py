@@ -6,16 +6,21 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.complete import complete_run
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
 from esagent.cli.output import show_summary
 from esagent.cli.train import Json
 
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.", autocompletion=complete_run
+    ),
+]
 
-def resume(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.")],
-    as_json: Json = False,
-) -> None:
+
+def resume(run: Run, as_json: Json = False) -> None:
     """Go on with an interrupted run."""
     with guarded():
         prepare()

@@ -17,9 +17,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from esagent.config.check import check
+from esagent.config.files import user_path
 from esagent.config.nearest import suggest
 from esagent.config.overrides import Screened, one_line, screen
 from esagent.config.schema import Config
@@ -37,7 +38,7 @@ def engine(config_dir: str | Path | None = None) -> Iterator[Hydra]:
     ConfigStore.instance().store(name="esagent_schema", node=Config, provider="esagent")
     search_path = create_config_search_path("pkg://esagent.conf")
     if config_dir is not None:
-        search_path.prepend("command-line", f"file://{Path(config_dir).expanduser().resolve()}", "main")
+        search_path.prepend("command-line", f"file://{user_path(config_dir).resolve()}", "main")
     version.setbase("1.3")
     GlobalHydra.instance().clear()
     try:
@@ -98,6 +99,8 @@ def explain(error: Exception) -> str:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     where = re.search(r"full_key: *(\S+)", str(cause))
+    if isinstance(cause, MissingMandatoryValue) and where:
+        return f"{where[1]}: has no value and needs one; write {where[1]}=..."
     reason = one_line(str(cause))
     if isinstance(cause, OmegaConfBaseException) and where and where[1] not in reason:
         return f"{where[1]}: {reason}"

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from esagent.config.schema import Config
@@ -30,6 +31,24 @@ def from_dict(data: Mapping[str, Any]) -> Config:
     if not isinstance(config, Config):
         raise ConfigError("not a configuration of esagent")
     return config
+
+
+def read_config(path: Path) -> Config:
+    """The configuration in a run directory's config.yaml. Raises ConfigError, one line, when it cannot be read."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        data = OmegaConf.to_container(OmegaConf.load(path))
+    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
+        raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{path} holds no configuration")
+    try:
+        return from_dict({str(key): value for key, value in data.items()})
+    except ConfigError as error:
+        raise ConfigError(*(f"{path}: {problem}" for problem in error.problems)) from error
 
 
 def digest(config: Config) -> str:

@@ -45,14 +45,20 @@ def build_manifest(
     dtype: str,
     threads: int,
     device: str,
+    init: Mapping[str, Any] | None = None,
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """This process and machine as a dict; `config` is the text of config.yaml, `command` defaults to sys.argv."""
+    """This process and machine as a dict.
+
+    config: the text of config.yaml. init: the state of another run that this one starts from. command: sys.argv unless
+    given.
+    """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": list(sys.argv if command is None else command),
         "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
         "model_hash": model_hash,
+        "init": None if init is None else dict(init),
         "seeds": dict(seeds),
         "dtype": dtype,
         "threads": threads,

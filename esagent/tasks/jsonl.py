@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from esagent.config.files import user_path
 from esagent.config.target import import_target
 from esagent.core.episode import Completion, Score, Task, Trajectory, Turn
 from esagent.core.noise import key, permutation
@@ -48,7 +49,7 @@ class JsonlFamily:
     ) -> None:
         if len(shares) != len(SPLITS) or min(shares) < 0 or not math.isclose(sum(shares), 1.0):
             raise ConfigError(f"task.options.shares: three numbers that sum to 1 are needed, not {list(shares)}")
-        self.path = Path(path).expanduser()
+        self.path = user_path(path)
         self.scorer = scorer
         self._score = _scorer(scorer)
         self._tools = tuple(tool.spec for tool in make_tools(tools).values())
