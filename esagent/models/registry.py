@@ -49,7 +49,7 @@ def place(config: ModelConfig) -> tuple[str, str]:
     near = difflib.get_close_matches(wanted, CATALOG, n=1, cutoff=0.3)
     hint = f"did you mean {near[0]}? " if near else ""
     raise ConfigError(
-        f"model: unknown model {wanted!r}; {hint}known: {', '.join(CATALOG)}, a hub id, or a local folder"
+        f"model: unknown model {wanted!r}; {hint}known: {', '.join(CATALOG)}, a hub id or a folder in model.source"
     )
 
 

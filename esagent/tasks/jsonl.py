@@ -47,8 +47,8 @@ class JsonlFamily:
         shares: Sequence[float] = (0.4, 0.15, 0.45),
         tools: Sequence[str] = (),
     ) -> None:
-        if len(shares) != len(SPLITS) or min(shares) < 0 or not math.isclose(sum(shares), 1.0):
-            raise ConfigError(f"task.options.shares: three numbers that sum to 1 are needed, not {list(shares)}")
+        if not _is_shares(shares):
+            raise ConfigError(f"task.options.shares: three numbers that sum to 1 are needed, not {shares!r}")
         self.path = user_path(path)
         self.scorer = scorer
         self._score = _scorer(scorer)
@@ -103,6 +103,11 @@ class JsonlFamily:
                 if reward != wanted:
                     problems.append(f"{task.id}: {text[:60]!r} scores {reward}, not {wanted}")
         return problems
+
+
+def _is_shares(value: Any) -> bool:
+    numbers = isinstance(value, (list, tuple)) and all(type(share) in (int, float) for share in value)
+    return numbers and len(value) == len(SPLITS) and min(value) >= 0 and math.isclose(sum(value), 1.0)
 
 
 def _scorer(name: str) -> Scorer:

@@ -52,7 +52,8 @@ SETTINGS: list[Case] = [
     ("train budget={steps:2", 2, [("budget={steps:2", "not an override")]),
     ("train algorithm.antithetic=perhaps", 2, [("algorithm.antithetic=perhaps", "bool")]),
     ("train model.dtype=fp16", 2, [("model.dtype=fp16", "float32, bfloat16, auto")]),
-    ("train model=custom", 2, [("model.source", "has no value", "model.source=")]),
+    ("train model=custom", 2, [("unknown model 'custom'", "a hub id", "model.source")]),
+    ("train model.source=???", 2, [("model.source", "has no value", "model.source=")]),
     ("train budget.steps=0", 2, [("budget.steps=0", "from 1")]),
     ("train budget.steps=99999999999", 2, [("budget.steps=99999999999", "to 1000000")]),
     ("train sigma.start=inf", 2, [("sigma.start=inf", "above 0")]),
@@ -68,7 +69,7 @@ SETTINGS: list[Case] = [
     (
         "train --json modle=x +y=1 budget.steps=-1 task.level=esay space.layers=99 name=a/b",
         2,
-        [("modle",), ("+y=1",), ("budget.steps=-1",), ("task.level=esay",), ("space.layers",), ("name='a/b'",)],
+        [("modle",), ("+y=1",), ("budget.steps=-1",), ("name='a/b'",), ("task.level=esay",), ("space.layers",)],
     ),
 ]
 
@@ -135,7 +136,7 @@ FILES: list[Case] = [
     (f"train {MODEL} {SMALL} agent.prompts=tiny", 2, [("planner.txt",), ("selector",), ("caller",), ("synthesizer",)]),
     ("train model=./absent", 2, [("model.source=./absent", "config.json")]),
     ("train model=./rows.jsonl", 2, [("model.source=./rows.jsonl", "config.json")]),
-    ("train model=~nobody/x", 2, [("model.source=~nobody/x", "config.json")]),
+    ("train model='~nobody/x'", 2, [("model.source=~nobody/x", "config.json")]),
     (f"train model=./no-weights {SMALL}", 3, [("no-weights", "model.safetensors missing")]),
     (f"train model=./no-tokenizer {SMALL}", 3, [("no-tokenizer", "tokenizer.json missing")]),
     (f"train model=./bad-config {SMALL}", 2, [("model.source=./bad-config", "JSONDecodeError")]),
@@ -150,17 +151,17 @@ FILES: list[Case] = [
     ("train runs_dir=rows.jsonl", 2, [("runs_dir=rows.jsonl", "is not a folder")]),
     ("train runs_dir=rows.jsonl/deeper", 2, [("runs_dir=rows.jsonl/deeper", "rows.jsonl is not a folder")]),
     (f"train {MODEL} {SMALL} runs_dir=/proc/esagent", 3, [("cannot make a run directory", "/proc/esagent")]),
-    ("train --config-dir own-conf budget=mine", 2, [("budget.stesp",)]),
+    ("train --config-dir own-conf budget=mine", 2, [("budget.stesp", "budget/mine.yaml")]),
     ("train --config-dir own-conf budget=torn", 2, [("torn.yaml",)]),
 ]
 
 RUNS: list[Case] = [
-    ("resume absent", 2, [("run 'absent' does not exist", "nearest", "vector/")]),
+    ("resume absent", 2, [("run 'absent' does not exist", "nearest is")]),
     ("resume rows.jsonl", 2, [("run 'rows.jsonl' does not exist",)]),
     ("resume runs/damaged/no-yaml", 2, [("config.yaml", "cannot be read")]),
     ("resume runs/damaged/other-yaml", 2, [("config.yaml", "colour")]),
     ("resume runs/damaged/a-list", 2, [("config.yaml", "no configuration")]),
-    ("export absent", 2, [("run 'absent' does not exist", "vector/")]),
+    ("export absent", 2, [("run 'absent' does not exist", "nearest is")]),
     ("export {run} --format peff", 2, [("--format peff", "did you mean peft?")]),
     ("export {run} --state bset", 2, [("state 'bset'", "best, last, or a number")]),
     ("export {run} --state 99", 2, [("state 99", "0 to 8")]),
@@ -171,7 +172,7 @@ RUNS: list[Case] = [
     ("export runs/damaged/no-yaml", 2, [("config.yaml", "cannot be read")]),
     ("export runs/damaged/no-journal", 2, [("line 1 of 8", "not JSON")]),
     ("export runs/damaged/no-summary", 2, [("has not finished", "esagent resume")]),
-    ("train init=absent", 2, [("init=absent", "does not exist", "vector/")]),
+    ("train init=absent", 2, [("init=absent", "does not exist", "nearest is")]),
     ("train init={run} init_state=99", 2, [("init={run}", "state 99", "0 to 8")]),
     ("train init={run} init_state=bset", 2, [("init={run}", "'bset'")]),
     ("train init={run} space=core space.positions=answer space.sites=[down_proj]", 2, [("space.name is bias there",)]),

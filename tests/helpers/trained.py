@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from esagent.config.names import MODULES
 from esagent.config.schema import (
     AgentConfig,
     AlgorithmConfig,
+    BackendConfig,
     BudgetConfig,
     Config,
     DType,
@@ -37,7 +39,8 @@ def tiny_config(
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return Config(
         model=ModelConfig(name="tiny", source=str(model), dtype=DType.float32),
-        agent=AgentConfig(name=agent, max_turns=1),
+        backend=BackendConfig(threads=1),
+        agent=AgentConfig(name=agent, max_turns=1, options={"max_new_tokens": dict.fromkeys(MODULES[agent], 16)}),
         task=TaskConfig(
             name="jsonl",
             path=str(folder / "questions.jsonl"),

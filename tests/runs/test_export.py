@@ -124,19 +124,36 @@ def texts(turns: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(turn["module"], turn["completion"]["text"]) for turn in turns]
 
 
+class Noted:
+    """Passes requests on to a backend, and keeps them with its answers."""
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+        self.seen: list[tuple[Request, Completion]] = []
+
+    def generate(self, requests: Sequence[Request], members: Sequence[Any]) -> list[Completion]:
+        completions = self.backend.generate(requests, members)
+        self.seen += zip(requests, completions, strict=True)
+        return completions
+
+
 @pytest.mark.parametrize(("name", "format", "state"), EXPORTS, ids=["-".join(case) for case in EXPORTS])
-def test_the_greedy_episodes_are_those_of_the_runs_own_evaluation(written, name: str, format: str, state: str) -> None:
-    run, backend = written(name, format, state)
+def test_every_answer_of_the_runs_own_evaluation_is_given(written, name: str, format: str, state: str) -> None:
+    run, exported = written(name, format, state)
     config = read_config(run.config)
-    family = make_family(config.task)
-    step = find_state(run, state).step
-    recorded = list(read_episodes(evaluation_file(run.episodes, step, "pool")))
+    family, agent = make_family(config.task), agent_of(run)
+    backend = Noted(make_backend(config, agent.modules))
+    past = find_state(run, state)
+    past.bring(backend.backend)
     tasks = make_pools(family, config.task, config.seed).pool
-    episodes = rollout(agent_of(run), family, backend, (), tasks)  # type: ignore[arg-type]
-    assert len(recorded) == len(episodes) == 4
-    for episode, before in zip(episodes, recorded, strict=True):
-        found = [(turn.module, turn.completion.text) for turn in episode.trajectory.turns]
-        assert found == texts(before["turns"])
+    episodes = rollout(agent, family, backend, (), tasks)  # type: ignore[arg-type]
+    recorded = list(read_episodes(evaluation_file(run.episodes, past.step, "pool")))
+    assert [[(turn.module, turn.completion.text) for turn in episode.trajectory.turns] for episode in episodes] == [
+        texts(episode["turns"]) for episode in recorded
+    ]
+    assert len(backend.seen) >= 8
+    for request, completion in backend.seen:
+        assert exported.generate([request])[0].text == completion.text
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -100,7 +100,6 @@ def stopped(child: RunDirectory, folder: Path, steps: int) -> RunDirectory:
     shutil.copytree(child.path, copy.path)
     copy.summary.unlink()
     copy.journal.write_text("".join(copy.journal.read_text().splitlines(keepends=True)[:steps]))
-    copy.metrics.unlink()
     for snapshot in list_snapshots(copy.snapshots):
         if snapshot.step > steps:
             snapshot.path.unlink()

@@ -69,6 +69,11 @@ def complete(module, prompt, max_new_tokens=64, stop=("\\n",)):
 ```
 {others}"""
 
+_PEFT_VECTORS = """
+The adapters are vectors on layers that have no bias of their own (peft says so in a warning): they act as they are, and
+cannot be merged into the base model.
+"""
+
 _PEFT_OTHERS = """
 The other modules are the base model: `with model.disable_adapter(): ...`
 """
@@ -136,7 +141,7 @@ def page(facts: Mapping[str, Any]) -> str:
         keyword=f", revision={base['revision']!r}" if base["revision"] else "",
         first=trained[0],
         rest=tuple(trained[1:]),
-        others=_PEFT_OTHERS if untrained else "",
+        others=(_PEFT_VECTORS if facts["space"]["name"] == "bias" else "") + (_PEFT_OTHERS if untrained else ""),
         example="Question: what is 2 + 3?\nAnswer:",
     )
     head = _HEAD.format(
