@@ -6,6 +6,8 @@ import logging
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from esagent.cli.main import main
 from esagent.runs.directory import RunDirectory
@@ -78,3 +80,27 @@ def test_in_a_process_of_its_own_as_well(case: Case, esagent: Run, tmp_path: Pat
     done = esagent(*typed.split(" "))
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
     assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(["train", "resume", "export"]),
+    st.lists(
+        st.text(max_size=12) | st.sampled_from(["--state", "--format", "--output", "--json", "x" * 5000, "~nobody"]),
+        max_size=3,
+    ),
+)
+def test_whatever_is_typed_there_is_no_traceback(
+    place: Path, capsys: pytest.CaptureFixture[str], command: str, typed: list[str]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr("esagent.train._run", _accepted)
+        before = contents(place)
+        with pytest.raises(SystemExit) as left:
+            main([command, *typed, *(["surely.wrong=1"] if command == "train" else [])])
+        told = capsys.readouterr()
+        assert left.value.code in (0, 2)
+        assert "Traceback" not in told.err
+        assert ("Usage: " in told.out) == (left.value.code == 0)  # the text held --help
+        assert contents(place) == before

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from esagent.agents.base import Agent
 from esagent.config.schema import DType, Positions, PromptStyle
-from esagent.errors import ConfigError
+from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.models.registry import ResolvedModel, place
 from esagent.runs.states import State
 
@@ -71,7 +72,10 @@ def load_trained(state: State) -> Trained:
         raise ConfigError(f"{state.run.path} was trained on other weights than those that lie in {base.folder} now")
     prompt_style = style(config.model, load_tokenizer(base.folder))
     agent = make_agent(config.agent, prompt_style)
-    device = pick_device(config.backend.device)
+    try:
+        device = pick_device(config.backend.device)
+    except EnvironmentFailure:  # a run of another machine; its snapshots can be read anywhere
+        device = torch.device("cpu")
     known = {kind.value: kind for kind in DType}
     dtype = pick_dtype(known.get(str(state.manifest.get("dtype")), config.model.dtype), device)
     model, tokenizer = load(base, dtype, device)
