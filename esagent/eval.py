@@ -13,25 +13,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from esagent import outcome
 from esagent.agents.base import Agent
 from esagent.assemble import Facts, load_agent
 from esagent.backends.base import Backend
-from esagent.config.export import to_dict
 from esagent.config.schema import Config
 from esagent.core.episode import Episode, Task
 from esagent.errors import ConfigError, RunError
 from esagent.evaluate import Split, spent
 from esagent.outcome import Behaviour
+from esagent.record import circumstances
 from esagent.report.phases import Phases
 from esagent.rollout import OnRound, Sampling, UnscoredError, rollout, unscored_tasks
 from esagent.runs.atomic import write_json
 from esagent.runs.directory import RunDirectory
 from esagent.runs.episodes import write_episodes
 from esagent.runs.evals import RESULT, episodes_name, evals_folder, new_eval
-from esagent.runs.manifest import build_manifest
 from esagent.runs.resume import replay
 from esagent.runs.states import find_state
 from esagent.summary import decoding
@@ -102,7 +99,7 @@ def evaluate_run(
         raise RunError(f"{run.path} was trained on a base model with hash {known}; this one has {facts.model_hash}")
 
     def reach(step: int) -> None:
-        replay(run.snapshots, found.records, backend, upto=step)
+        replay(run.snapshots, found.records, backend, upto=step, start=found.start)
 
     about = {"run": str(run.path), "state": found.step, "updates": len(found.records)}
     states = {"base": 0} | ({"trained": found.step} if found.step else {})
@@ -167,17 +164,8 @@ def _evaluate(
             "cost": asdict(spent(before, bench.backend.cost())),
             "seconds": time.monotonic() - started,
         }
-        text = OmegaConf.to_yaml(OmegaConf.create(to_dict(config)))
-        facts = bench.facts
-        manifest = build_manifest(
-            config=text,
-            model_hash=facts.model_hash,
-            seeds={"run": config.seed},
-            dtype=facts.dtype,
-            threads=facts.threads,
-            device=facts.device,
-        )
-        write_json(folder / "manifest.json", {**manifest, "config": to_dict(config)})
+        manifest = circumstances(config, bench.facts, as_yaml(config), digests["base"])
+        write_json(folder / "manifest.json", manifest)
         write_json(folder / RESULT, result)
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from esagent.runs.codec import encode_population, encode_update
 from esagent.runs.directory import RunDirectory
 from esagent.runs.jsonio import plain, restore
 from esagent.runs.manifest import build_manifest, differences
+from esagent.runs.parent import Start
 
 _log = logging.getLogger(__name__)
 
@@ -106,8 +107,13 @@ def metrics_row(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def circumstances(config: Config, facts: Facts, text: str, initial_digest: str) -> dict[str, Any]:
-    """The manifest of a run of `config`, whose config.yaml holds `text`: what its numbers depend on."""
+def circumstances(
+    config: Config, facts: Facts, text: str, initial_digest: str, start: Start | None = None
+) -> dict[str, Any]:
+    """The manifest of a run of `config`, whose config.yaml holds `text`: what its numbers depend on.
+
+    start: the state of another run that a new one begins with; None for the base model.
+    """
     return build_manifest(
         config=text,
         settings=to_dict(config),
@@ -118,6 +124,7 @@ def circumstances(config: Config, facts: Facts, text: str, initial_digest: str) 
         threads=facts.threads,
         device=facts.device,
         deterministic=facts.deterministic,
+        init=None if start is None else asdict(start),
     )
 
 

@@ -42,6 +42,7 @@ from esagent.runs.lock import locked
 from esagent.runs.mend import mend, warn_of_damage
 from esagent.runs.metrics import append_row, read_rows
 from esagent.runs.outcome import read_outcome, write_outcome
+from esagent.runs.parent import begin, begin_again
 from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import prune, write_snapshot
 from esagent.stopping import Stop, stopping
@@ -58,8 +59,9 @@ def train(config: Config, *, json_mode: bool = False, build: Build = assemble) -
     """
     started = time.monotonic()
     parts = build(config)
+    config, start = begin(config, parts.backend, parts.facts.model_hash)
     text = as_yaml(config)
-    manifest = circumstances(config, parts.facts, text, parts.backend.digest())
+    manifest = circumstances(config, parts.facts, text, parts.backend.digest(), start)
     run = create_run(config.runs_dir, config.name, config.seed, text, prepare=lambda run: write_identity(run, manifest))
     return work(run, config, parts, started, json_mode)
 
@@ -87,6 +89,7 @@ def resume(
     config = from_dict(manifest["config"])
     parts = build(config)
     compare_circumstances(run, manifest, circumstances(config, parts.facts, "", ""))
+    begin_again(run, config, parts.backend, parts.facts.model_hash, identity(manifest))
     return work(run, config, parts, started, json_mode)
 
 
@@ -191,6 +194,7 @@ def _report(
         "run": str(run.path),
         "seed": config.seed,
         "model": config.model.name,
+        "init": config.init and {"run": config.init, "state": int(config.init_state)},
         "decoding": decoding(config),
         "steps": steps,
         "selected_step": best,

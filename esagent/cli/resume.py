@@ -6,11 +6,18 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.complete import complete_run
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
 from esagent.cli.output import show_summary
 from esagent.cli.train import Json
 
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.", autocompletion=complete_run
+    ),
+]
 Changes = Annotated[
     list[str] | None,
     typer.Argument(metavar="[OVERRIDES]", help="Single settings for --fork, as in budget.steps=32."),
@@ -21,7 +28,7 @@ Fork = Annotated[
 
 
 def resume(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.")],
+    run: Run,
     overrides: Changes = None,
     fork: Fork = False,
     as_json: Json = False,

@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.complete import complete_setting
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded, tell
 from esagent.cli.output import print_json, show_summary
 
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(metavar="OVERRIDES", help="Settings, as in task.level=medium seed=1 space=core."),
+    typer.Argument(
+        metavar="OVERRIDES",
+        help="Settings, as in task.level=medium seed=1 space=core.",
+        autocompletion=complete_setting,
+    ),
 ]
 Multirun = Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination: seed=0,1,2 or range(0,6).")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the composed plan with its cost; run nothing.")]

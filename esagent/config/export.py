@@ -50,7 +50,7 @@ def read_config(path: Path) -> Config:
         data = OmegaConf.to_container(OmegaConf.load(path))
     except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
-    if not isinstance(data, Mapping):
+    if not isinstance(data, Mapping) or not data:
         raise ConfigError(f"{path} holds no configuration")
     try:
         return from_dict({str(key): value for key, value in data.items()})

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from esagent.config.files import user_path
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.atomic import sync_folder, write_text
 
@@ -129,7 +130,7 @@ def create_run(
     """
     check_name(name)
     stamp = (now or datetime.now(UTC)).astimezone(UTC)
-    base = Path(runs_dir).expanduser() / name
+    base = user_path(runs_dir) / name
     run_id = f"{stamp:%Y%m%d-%H%M%S}-s{seed}"
     made: list[Path] = []
     run: RunDirectory | None = None

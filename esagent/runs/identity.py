@@ -13,7 +13,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
+from yaml import YAMLError
 
 from esagent.errors import ConfigError, RunError
 from esagent.runs.atomic import reporting, write_json

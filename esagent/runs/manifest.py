@@ -48,12 +48,13 @@ def build_manifest(
     threads: int,
     device: str,
     deterministic: bool,
+    init: Mapping[str, Any] | None = None,
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """This process and machine as a dict.
 
-    config: the text of config.yaml; settings: the same as plain data. initial_digest: of the untrained state. command:
-    sys.argv unless given.
+    config: the text of config.yaml; settings: the same as plain data. initial_digest: of the untrained state. init: the
+    state of another run that this one starts from. command: sys.argv unless given.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -62,6 +63,7 @@ def build_manifest(
         "config": dict(settings),
         "model_hash": model_hash,
         "initial_digest": initial_digest,
+        "init": None if init is None else dict(init),
         "seeds": dict(seeds),
         "dtype": dtype,
         "threads": threads,

@@ -12,7 +12,8 @@ from esagent.config.export import read_config
 from esagent.config.schema import Config
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
-from esagent.runs.journal import read_journal
+from esagent.runs.identity import Identity, identity, read_manifest
+from esagent.runs.journal import inspect_journal
 from esagent.runs.resume import Replayable, replay
 
 BEST, LAST = "best", "last"
@@ -26,12 +27,13 @@ class State:
     step: int
     config: Config
     manifest: Mapping[str, Any]
+    start: Identity
     records: list[dict[str, Any]]
 
     def bring(self, backend: Replayable) -> str:
         """Put `backend` into this state and return its digest. Raises ConfigError, one line, when it does not fit."""
         try:
-            replay(self.run.snapshots, self.records, backend, self.step)
+            replay(self.run.snapshots, self.records, backend, self.step, self.start)
         except RunError as error:
             raise ConfigError(f"state {self.step} of {self.run.path}: {error}") from error
         return backend.digest()
@@ -50,9 +52,10 @@ def find_state(run: RunDirectory, wanted: str) -> State:
     if not is_state(wanted):
         raise ConfigError(f"state {wanted!r}: must be {BEST}, {LAST}, or a number of updates")
     config = read_config(run.config)
-    manifest = _read_json(run.manifest)
     try:
-        records = read_journal(run.journal)
+        manifest = read_manifest(run)
+        start = identity(manifest)
+        records = inspect_journal(run.journal, start.seal).records
     except (RunError, EnvironmentFailure) as error:
         raise ConfigError(str(error)) from error
     step = len(records)
@@ -62,7 +65,7 @@ def find_state(run: RunDirectory, wanted: str) -> State:
         step = int(wanted)
     if step > len(records):
         raise ConfigError(f"state {step}: {run.path} has done {len(records)} updates; choose 0 to {len(records)}")
-    return State(run, step, config, manifest, records)
+    return State(run, step, config, manifest, start, records)
 
 
 def _best(run: RunDirectory, done: int) -> int:

@@ -31,7 +31,7 @@ def test_help_is_quick_and_names_the_commands(esagent: Run) -> None:
     assert time.monotonic() - start < 2.0  # 0.1 s on an idle machine; the limit leaves room for a busy one
     assert done.returncode == 0
     assert done.stderr == ""
-    commands = ("train", "resume", "eval", "sweep", "stats", "ls", "show")
+    commands = ("train", "resume", "eval", "sweep", "stats", "ls", "show", "export")
     assert all(f"  {command} " in done.stdout for command in commands)
 
 
