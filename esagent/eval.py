@@ -17,6 +17,7 @@ from esagent import outcome
 from esagent.agents.base import Agent
 from esagent.assemble import Facts, load_agent
 from esagent.backends.base import Backend
+from esagent.config.export import as_yaml
 from esagent.config.schema import Config
 from esagent.core.episode import Episode, Task
 from esagent.errors import ConfigError, RunError
