@@ -54,7 +54,7 @@ def test_bad_input(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setattr("esagent.train._run", _accepted)
+    monkeypatch.setattr("esagent.train.work", _accepted)
     caplog.set_level(logging.CRITICAL)
     before = contents(place)
     with pytest.raises(SystemExit) as left:
@@ -95,7 +95,7 @@ def test_whatever_is_typed_there_is_no_traceback(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr("esagent.train._run", _accepted)
+        patch.setattr("esagent.train.work", _accepted)
         before = contents(place)
         with pytest.raises(SystemExit) as left:
             main([command, *typed, *(["surely.wrong=1"] if command == "train" else [])])
