@@ -30,7 +30,7 @@ from esagent.runs.seal import is_sound, sealed
 from esagent.runs.snapshots import write_snapshot
 from esagent.train import Build, work
 
-_KEPT = ("model", "space")
+_KEPT = ("model.", "space.", "init was ", "init_state was ")
 _EVALUATED_BY = ("model", "backend", "agent", "task", "space", "seed")
 
 
@@ -40,7 +40,7 @@ def fork(
     """Start a new run from the last finished step of the one in `run_dir` and finish it; returns its summary.
 
     The new settings are those in the parent's config.yaml, edited or not, with `overrides`. It lies beside its parent
-    unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model or space were, or
+    unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start were, or
     when the parent is past `budget.steps` already; RunError when the parent is damaged.
     """
     started = time.monotonic()
@@ -90,9 +90,9 @@ def _require_possible(differing: Sequence[str], done: int, steps: int) -> None:
         raise ConfigError(
             "--fork: no setting was changed; edit the run's config.yaml or give some, as in budget.steps=32"
         )
-    fixed = [line for line in differing if line.startswith(tuple(f"{group}." for group in _KEPT))]
+    fixed = [line for line in differing if line.startswith(_KEPT)]
     if fixed:
-        raise ConfigError(*(f"{line}: a fork keeps its parent's model and space; start a new run" for line in fixed))
+        raise ConfigError(*(f"{line}: a fork keeps its parent's model, space and start; train anew" for line in fixed))
     if steps < done:
         raise ConfigError(f"budget.steps={steps}: the parent has done {done} already; {done} or more")
 

@@ -29,7 +29,8 @@ STRETCHES = 8
 def main(overrides: list[str]) -> int:
     """Run both, compare, print; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="esagent-torture-") as folder:
-        settings = ["model.dtype=float32", *overrides]
+        chosen = any(override.startswith("model.dtype=") for override in overrides)
+        settings = [*([] if chosen else ["model.dtype=float32"]), *overrides]
         began = time.monotonic()
         undisturbed = _finish(Path(folder, "undisturbed"), settings)
         seconds = time.monotonic() - began

@@ -7,6 +7,7 @@ from typing import Any
 from esagent.report.rows import read_history
 from esagent.runs.directory import RunDirectory
 from esagent.runs.journal import read_journal
+from esagent.runs.jsonio import plain
 from esagent.runs.metrics import read_rows
 
 TIMES = ("seconds", "flops")
@@ -18,7 +19,7 @@ def story(run: RunDirectory) -> dict[str, Any]:
     records = [
         {key: value for key, value in record.items() if key not in ("seconds", "cost", "peak_memory_bytes")}
         | {"cost": {key: value for key, value in record["cost"].items() if key not in TIMES}}
-        for record in read_journal(run.journal)
+        for record in plain(read_journal(run.journal))  # nan is not equal to itself, None is
     ]
     evaluations = {
         (row["step"], row["split"]): {key: row[key] for key in ("rewards", "tasks", "digest", "episodes_sha256")}

@@ -112,7 +112,7 @@ COMPOSITIONS = {
     "adam": ["algorithm.rule=adam"],
     "joint, ranks": ["allocation=joint", "algorithm.shaping=ranks"],
     "plain estimate, schedules": ["algorithm.normalise=none", "sigma.schedule=cosine", "sigma.end=0.5"],
-    "one module": ["agent=react", "agent.constrained=false", "agent.options={}", "allocation=joint"],
+    "one module": ["agent=react", "allocation=joint"],
 }
 
 

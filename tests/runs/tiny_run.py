@@ -29,7 +29,7 @@ class Letters(ToolboxFamily):
 
 def tiny_config(model: Path, runs_dir: Path, *overrides: str) -> Config:
     """The quickstart's composition over the tiny model in the folder `model`, smaller in every number."""
-    budgets = "{planner:6,selector:6,caller:8,synthesizer:6}"
+    modular = ["agent.constrained=true", "agent.options={max_new_tokens:{planner:6,selector:6,caller:8,synthesizer:6}}"]
     sizes = ["task.pool=6", "task.validation=4", "task.heldout=4", "algorithm.directions=4", "budget.tasks_per_step=3"]
     return compose(
         [
@@ -38,8 +38,7 @@ def tiny_config(model: Path, runs_dir: Path, *overrides: str) -> Config:
             "model.dtype=float32",
             "backend.threads=1",
             "space.layers=2-3",
-            "agent.constrained=true",
-            f"agent.options={{max_new_tokens:{budgets}}}",
+            *(modular if "agent=react" not in overrides else []),
             "task.target=tests.runs.tiny_run:Letters",
             *sizes,
             "budget.evaluate_every=2",
