@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from esagent.runs.journal import read_journal
 from esagent.sweep.jobs import Outcome, make_jobs
 from tests.cli.conftest import Run
 from tests.helpers.tiny import make_tiny_folder
+
+Start = Callable[..., subprocess.Popen[str]]
 
 TINY = [
     *("model=./tiny", "algorithm.directions=2", "budget.tasks_per_step=2", "space.layers=last:2", "agent.max_turns=2"),
@@ -133,15 +136,27 @@ def test_a_signal_that_came_too_late_to_stop_anything_changes_nothing() -> None:
     end(two(["done", "done before"]), 0, signal.SIGTERM)
 
 
-def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "esagent", *arguments],
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start the command line in an empty folder; what still runs at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "esagent", *arguments],
+            cwd=tmp_path,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def steps_done(tmp_path: Path) -> int:
@@ -162,9 +177,9 @@ def stop_after_a_step(process: subprocess.Popen[str], tmp_path: Path, number: in
 
 
 @pytest.mark.kill
-def test_a_stopped_sweep_ends_with_75_and_its_jobs_are_saved(tiny: Path, tmp_path: Path) -> None:
+def test_a_stopped_sweep_ends_with_75_and_its_jobs_are_saved(start: Start, tiny: Path, tmp_path: Path) -> None:
     settings = [*TINY, "budget.steps=5000"]
-    process = start(tmp_path, "sweep", *settings, "seed=0,1")
+    process = start("sweep", *settings, "seed=0,1")
     told = stop_after_a_step(process, tmp_path, signal.SIGTERM)
     assert process.returncode == 75, told
     assert "stopped by SIGTERM; 0 of 2 jobs are done; the same command goes on" in told
@@ -175,13 +190,15 @@ def test_a_stopped_sweep_ends_with_75_and_its_jobs_are_saved(tiny: Path, tmp_pat
 
 
 @pytest.mark.kill
-def test_a_run_that_a_scheduler_stopped_goes_on_when_its_command_is_given_again(tiny: Path, tmp_path: Path) -> None:
+def test_a_run_that_a_scheduler_stopped_goes_on_when_its_command_is_given_again(
+    start: Start, tiny: Path, tmp_path: Path
+) -> None:
     command = ["train", *TINY, "budget.steps=5000"]
-    process = start(tmp_path, *command)
+    process = start(*command)
     told = stop_after_a_step(process, tmp_path, signal.SIGUSR2)
     assert process.returncode == 75, told
     (run,) = (tmp_path / "runs" / "study").iterdir()
-    process = start(tmp_path, *command)
+    process = start(*command)
     told = stop_after_a_step(process, tmp_path, signal.SIGINT)
     assert process.returncode == 130, told
     assert f"going on with {run.relative_to(tmp_path)}, which a scheduler stopped" in told
