@@ -26,7 +26,7 @@ class Behaviour:
 def metrics(behaviours: Mapping[str, Behaviour], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Every metric with its value for each agent; for `base` and `trained` also the paired `gain`.
 
-    tasks: ids that count, in order. Each value is {"mean", "interval": [low, high]}.
+    tasks: ids that count, in order. Each value is {"mean", "interval": [low, high]}, of shares within [0, 1].
 
         greedy_reward, greedy_success: of the one greedy episode
         sampled_reward: mean over a task's samples
@@ -35,7 +35,12 @@ def metrics(behaviours: Mapping[str, Behaviour], tasks: Sequence[str]) -> dict[s
     values = {name: _per_task(behaviour, tasks) for name, behaviour in behaviours.items()}
     found: dict[str, dict[str, Any]] = {}
     for metric in next(iter(values.values())):
-        found[metric] = {name: _stated(*mean_interval(v[metric], tasks)) for name, v in values.items()}
+        found[metric] = {}
+        for name, value in values.items():
+            mean, low, high = mean_interval(value[metric], tasks)
+            if not metric.endswith("_reward"):  # a share; a reward's range is its family's affair
+                low, high = np.clip([low, high], 0, 1).tolist()
+            found[metric][name] = _stated(mean, low, high)
         if {"base", "trained"} <= values.keys():
             found[metric]["gain"] = _stated(*paired_gain(values["base"][metric], values["trained"][metric], tasks))
     return found

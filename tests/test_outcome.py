@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from esagent.core.episode import Episode, Score, Task, Trajectory
@@ -42,6 +44,10 @@ def test_each_metric_is_its_definition() -> None:
     )
     assert all("gain" not in value for value in found.values())
     assert found["greedy_reward"]["base"]["interval"] == list(mean_interval([0.0, 0.5, 1.0])[1:])
+    assert mean_interval([0.0, 0.0, 1.0]).low < 0 < 1 < mean_interval([0.0, 0.0, 1.0]).high
+    assert found["greedy_success"]["base"]["interval"] == [0.0, 1.0]
+    (alone,) = [v["base"]["interval"] for name, v in metrics({"base": BASE}, ["a"]).items() if name == "greedy_success"]
+    assert all(math.isnan(bound) for bound in alone)  # one task says nothing about others
 
 
 def test_the_gain_is_paired_per_task() -> None:

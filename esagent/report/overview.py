@@ -148,7 +148,7 @@ def _evals(evals: list[Mapping[str, Any]]) -> Table:
         for place, (metric, values) in enumerate((found["metrics"] or {}).items()):
             who = (found["id"], str(found["n"]), str(found["state"])) if place == 0 else ("", "", "")
             cells = [interval(values.get(name), name == "gain") for name in ("base", "trained", "gain")]
-            table.add_row(*map(Text, (*who, metric, *cells)))
+            table.add_row(*map(Text, (*who, metric.replace("_", " "), *cells)))
     return table
 
 
