@@ -70,23 +70,30 @@ class Parts:
 
 def assemble(config: Config) -> Parts:
     """Build all parts, the model last. Raises ConfigError, RunError or EnvironmentFailure; nothing is left behind."""
+    from esagent.tasks.registry import make_family
+
+    family = make_family(config.task)
+    pools = make_pools(family, config.task, config.seed)
+    agent, backend, facts = load_agent(config)
+    return combine(config, agent, family, pools, backend, facts)
+
+
+def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
+    """The agent and its model, without tasks or a search. Raises as `assemble` does."""
     import torch
 
     from esagent.backends.registry import make_backend
     from esagent.models.chat import style
     from esagent.models.loading import load_tokenizer, pick_device, pick_dtype
     from esagent.models.registry import resolve
-    from esagent.tasks.registry import make_family
 
-    family = make_family(config.task)
-    pools = make_pools(family, config.task, config.seed)
     model = resolve(config.model)
     agent = make_agent(config.agent, style(config.model, load_tokenizer(model.folder)))
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
     facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic)
-    return combine(config, agent, family, pools, backend, facts)
+    return agent, backend, facts
 
 
 def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, backend: Backend, facts: Facts) -> Parts:

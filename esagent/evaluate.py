@@ -20,6 +20,7 @@ from esagent.rollout import UnscoredError, reward_matrix, rollout
 from esagent.runs.directory import RunDirectory
 from esagent.runs.episodes import evaluation_file, write_episodes
 from esagent.runs.metrics import append_row, read_rows
+from esagent.runs.seal import is_sound, sealed
 
 Split = Literal["pool", "validation", "heldout"]
 
@@ -63,15 +64,15 @@ def scored_rollout(parts: Parts, members: Sequence[Perturbation], tasks: Sequenc
 
 
 def evaluate(
-    run: RunDirectory, parts: Parts, step: int, split: Split, reach: Callable[[int], None] | None = None
+    run: RunDirectory, parts: Parts, step: int, split: Split, seal: str, reach: Callable[[int], None] | None = None
 ) -> Evaluation:
-    """The evaluation of the state after `step` updates: a row of metrics.jsonl and an episodes file.
+    """The evaluation of the state after `step` updates: a row of metrics.jsonl under the run's `seal`, and episodes.
 
-    One that is already there is not done again. Otherwise the backend must be in that state, or `reach`
+    One that is already there and sound is not done again. Otherwise the backend must be in that state, or `reach`
     brings it there. Raises RunError when no task could be scored.
     """
     for row in reversed(read_rows(run.metrics)):
-        if (row["kind"], row["step"], row.get("split")) == ("evaluation", step, split):
+        if (row["kind"], row["step"], row.get("split")) == ("evaluation", step, split) and is_sound(row, seal):
             return _from_row(row)
     if reach:
         reach(step)
@@ -81,10 +82,12 @@ def evaluate(
     kept = [e for e in result.episodes if not e.score.unscored and math.isfinite(e.score.reward)]
     if not kept:
         raise RunError(f"no task of {split} has a finite score")
+    episodes = write_episodes(evaluation_file(run.episodes, step, split), result.episodes)
     row = {
         "kind": "evaluation",
         "step": step,
         "split": split,
+        "digest": parts.backend.digest(),
         "mean": float(np.mean([episode.score.reward for episode in kept])),
         "success": float(np.mean([episode.score.success for episode in kept])),
         "signals": mean_signals(kept),
@@ -92,9 +95,9 @@ def evaluate(
         "rewards": [episode.score.reward for episode in kept],
         "cost": spent(before, parts.backend.cost()),
         "seconds": time.monotonic() - start,
+        "episodes_sha256": episodes,
     }
-    write_episodes(evaluation_file(run.episodes, step, split), result.episodes)
-    append_row(run.metrics, row)
+    append_row(run.metrics, sealed(row, seal))
     return _from_row(row)
 
 

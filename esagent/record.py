@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,17 @@ from numpy.typing import NDArray
 from esagent.allocation.base import Allocation
 from esagent.assemble import Facts
 from esagent.backends.base import Applied
+from esagent.config.export import to_dict
+from esagent.config.schema import Config
 from esagent.core.episode import Cost, Task
 from esagent.core.population import Population, Update
+from esagent.errors import RunError
 from esagent.evaluate import Rollout, mean_signals
-from esagent.runs.atomic import write_json
 from esagent.runs.codec import encode_population, encode_update
 from esagent.runs.directory import RunDirectory
+from esagent.runs.jsonio import plain, restore
 from esagent.runs.manifest import build_manifest, differences
+from esagent.runs.parent import Start
 
 _log = logging.getLogger(__name__)
 
@@ -41,17 +44,20 @@ class StepResult:
     credit: Mapping[str, float]
     cost: Cost
     seconds: float
+    episodes_sha256: str
 
 
 def journal_record(result: StepResult) -> dict[str, Any]:
-    """The step as the journal keeps it. `rewards` are [members][kept tasks]."""
-    return {
+    """The step as the journal keeps it, and as it reads it back. `rewards` are [members][kept tasks]."""
+    record = {
         "step": result.population.step,
         "population": encode_population(result.population),
         "allocation": result.allocation.counts(),
+        "sigma": result.sigma,
         "tasks": [task.id for task in result.tasks],
         "dropped": result.rollout.dropped,
         "rewards": result.rollout.rewards,
+        "signals": mean_signals([e for e in result.rollout.episodes if not e.score.unscored]),
         "update": encode_update(result.update),
         "digest": result.applied.digest,
         "cosine": result.applied.cosine,
@@ -61,57 +67,75 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "credit": result.credit,
         "cost": result.cost,
         "seconds": result.seconds,
+        "peak_memory_bytes": peak_memory(),
+        "episodes_sha256": result.episodes_sha256,
     }
+    restored: dict[str, Any] = restore(plain(record, lossless=True))
+    return restored
 
 
-def metrics_row(result: StepResult) -> dict[str, Any]:
-    """The step in numbers for people and plots."""
-    fitness = result.rollout.rewards.mean(axis=1)
-    cost = result.cost
+def metrics_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A journal record in numbers for people and plots: all of metrics.jsonl about a step follows from it."""
+    fitness = np.array(record["rewards"], dtype=np.float64).mean(axis=1)
+    cost, seconds = record["cost"], record["seconds"]
     return {
         "kind": "step",
-        "step": result.population.step,
+        "step": record["step"],
         "reward_mean": float(fitness.mean()),
         "reward_std": float(fitness.std()),
-        "tied_pairs": _tied_pairs(fitness, result.population.antithetic),
-        "signals": mean_signals([e for e in result.rollout.episodes if not e.score.unscored]),
-        "sigma": result.sigma,
-        "step_size": result.update.step_size,
-        "directions": result.allocation.counts(),
-        "moved": result.applied.moved,
-        "cosine": result.applied.cosine,
-        "unmoved": result.applied.unmoved,
-        "blamed": result.blamed,
-        "credit": result.credit,
-        "episodes": len(result.rollout.episodes),
-        "unscored_tasks": len(result.rollout.dropped),
-        "prompt_tokens": cost.prompt_tokens,
-        "completion_tokens": cost.completion_tokens,
-        "shared_tokens": cost.shared_tokens,
-        "flops": cost.flops,
-        "tokens_per_second": cost.completion_tokens / cost.seconds if cost.seconds > 0 else 0.0,
-        "seconds": result.seconds,
-        "generation_seconds": cost.seconds,
-        "outside_share": 1.0 - cost.seconds / result.seconds if result.seconds > 0 else 0.0,
-        "peak_memory_bytes": peak_memory(),
+        "tied_pairs": _tied_pairs(fitness, record["population"]["antithetic"]),
+        "signals": record["signals"],
+        "sigma": record["sigma"],
+        "step_size": record["update"]["step_size"],
+        "directions": record["allocation"],
+        "moved": record["moved"],
+        "cosine": record["cosine"],
+        "unmoved": record["unmoved"],
+        "blamed": record["blamed"],
+        "credit": record["credit"],
+        "episodes": len(record["rewards"]) * len(record["tasks"]),
+        "unscored_tasks": len(record["dropped"]),
+        "prompt_tokens": cost["prompt_tokens"],
+        "completion_tokens": cost["completion_tokens"],
+        "shared_tokens": cost["shared_tokens"],
+        "flops": cost["flops"],
+        "tokens_per_second": cost["completion_tokens"] / cost["seconds"] if cost["seconds"] > 0 else 0.0,
+        "seconds": seconds,
+        "generation_seconds": cost["seconds"],
+        "outside_share": 1.0 - cost["seconds"] / seconds if seconds > 0 else 0.0,
+        "peak_memory_bytes": record["peak_memory_bytes"],
     }
 
 
-def note_circumstances(run: RunDirectory, seed: int, facts: Facts) -> None:
-    """Write down what this run's numbers depend on, or warn where a resumed run meets other circumstances."""
-    manifest = build_manifest(
-        config=run.config.read_text(),
+def circumstances(
+    config: Config, facts: Facts, text: str, initial_digest: str, start: Start | None = None
+) -> dict[str, Any]:
+    """The manifest of a run of `config`, whose config.yaml holds `text`: what its numbers depend on.
+
+    start: the state of another run that a new one begins with; None for the base model.
+    """
+    return build_manifest(
+        config=text,
+        settings=to_dict(config),
         model_hash=facts.model_hash,
-        seeds={"run": seed},
+        initial_digest=initial_digest,
+        seeds={"run": config.seed},
         dtype=facts.dtype,
         threads=facts.threads,
         device=facts.device,
         deterministic=facts.deterministic,
+        init=None if start is None else asdict(start),
     )
-    if not run.manifest.exists():
-        write_json(run.manifest, manifest)
-        return
-    for line in differences(json.loads(run.manifest.read_text()), manifest):
+
+
+def compare_circumstances(run: RunDirectory, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Warn where a resumed run meets other circumstances. Raises RunError when its base weights are others."""
+    if then["model_hash"] != now["model_hash"]:
+        raise RunError(
+            f"{run.path} was started from base weights with hash {then['model_hash']}; those at hand have "
+            f"{now['model_hash']}, and the searched parameters mean nothing beside other weights"
+        )
+    for line in differences(then, now):
         _log.warning("%s: since the run was started, %s", run.path, line)
 
 

@@ -8,7 +8,7 @@ dropped for all members.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from esagent.agents.base import Agent
 from esagent.backends.base import Backend
 from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory
+from esagent.core.noise import key
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, EsagentError, RunError
 from esagent.tasks.base import TaskFamily
@@ -27,6 +28,25 @@ MAX_UNSCORED = 0.1
 """Share of unscored episodes above which a step says nothing."""
 
 OnRound = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Every task `samples` times at `temperature` > 0, whatever an agent's own requests say.
+
+    A request is sampled under the key (seed, task, sample, number of the request in its episode): the same draws for
+    every agent that is compared, and independent of what else is in a batch.
+    """
+
+    samples: int
+    temperature: float
+    seed: int
+
+    def decode(self, request: Request, task: Task, sample: int, number: int) -> Request:
+        """`request`, the `number`-th of its episode, with its temperature and key."""
+        return replace(
+            request, temperature=self.temperature, seed=key("sampled request", self.seed, task.id, sample, number)
+        )
 
 
 class UnscoredError(RunError):
@@ -46,22 +66,30 @@ def rollout(
     *,
     member_ids: Sequence[int] | None = None,
     on_round: OnRound | None = None,
+    sampling: Sampling | None = None,
 ) -> list[Episode]:
     """Run every member on every task and score the episodes.
 
     members: () runs the unperturbed agent alone.
     member_ids: what `Episode.member` says for each member; its position by default.
     on_round: called after every round with the number of finished episodes and their total.
+    sampling: None runs every task once, decoded as the agent asks (greedily, for those that ship).
 
-    Returns len(members) * len(tasks) episodes, all tasks of the first member first. Raises ConfigError for a task id
-    that occurs twice; errors of the backend pass through.
+    Returns len(members) * len(tasks) episodes, all tasks of the first member first; with `sampling` each task's samples
+    follow each other. Raises ConfigError for a task id that occurs twice; errors of the backend pass through.
     """
     ids = [task.id for task in tasks]
     if len(set(ids)) < len(ids):
         twice = next(id for id in ids if ids.count(id) > 1)
         raise ConfigError(f"task: two tasks have the id {twice!r}")
     positions = range(len(members)) if members else (UNPERTURBED,)
-    runners = [_Runner(agent, family, task, member) for member in positions for task in tasks]
+    samples: Sequence[int | None] = range(sampling.samples) if sampling else (None,)
+    runners = [
+        _Runner(agent, family, task, member, sample, sampling)
+        for member in positions
+        for task in tasks
+        for sample in samples
+    ]
     waiting = [runner for runner in runners if runner.request]
     while waiting:
         requests = [runner.request for runner in waiting if runner.request]
@@ -75,7 +103,7 @@ def rollout(
             on_round(len(runners) - len(waiting), len(runners))
     names = list(member_ids) if member_ids is not None and members else list(positions)
     by_position = dict(zip(positions, names, strict=True))
-    return [Episode(r.task, by_position[r.member], r.trajectory, r.score(family)) for r in runners]
+    return [Episode(r.task, by_position[r.member], r.trajectory, r.score(family), r.sample) for r in runners]
 
 
 def reward_matrix(
@@ -87,22 +115,37 @@ def reward_matrix(
     for the unperturbed agent (no members). Raises UnscoredError when more than `MAX_UNSCORED` of the episodes are
     unscored.
     """
+    dropped = unscored_tasks(episodes)
+    rewards = np.array([episode.score.reward for episode in episodes], dtype=np.float64)
+    rewards = rewards.reshape(max(len(members), 1), len(tasks))
+    kept = [column for column, task in enumerate(tasks) if task.id not in dropped]
+    return rewards[:, kept], [task.id for task in tasks if task.id in dropped]
+
+
+def unscored_tasks(episodes: Sequence[Episode]) -> set[str]:
+    """Ids of the tasks with an unscored episode. Raises UnscoredError when more than `MAX_UNSCORED` episodes are."""
     unscored = [episode for episode in episodes if episode.score.unscored]
     if len(unscored) > MAX_UNSCORED * len(episodes):
         raise UnscoredError(len(unscored) / len(episodes), unscored[0].score.reason)
-    rewards = np.array([episode.score.reward for episode in episodes], dtype=np.float64)
-    rewards = rewards.reshape(max(len(members), 1), len(tasks))
-    dropped = {episode.task.id for episode in unscored}
-    kept = [column for column, task in enumerate(tasks) if task.id not in dropped]
-    return rewards[:, kept], [task.id for task in tasks if task.id in dropped]
+    return {episode.task.id for episode in unscored}
 
 
 class _Runner:
     """One episode: its coroutine, the request it waits for (None when it is over) and what came of it."""
 
-    def __init__(self, agent: Agent, family: TaskFamily, task: Task, member: int) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        family: TaskFamily,
+        task: Task,
+        member: int,
+        sample: int | None,
+        sampling: Sampling | None,
+    ) -> None:
         self.task = task
         self.member = member
+        self.sample = sample
+        self._sampling = sampling
         self.request: Request | None = None
         self.trajectory = Trajectory((), "")
         self.failure = ""
@@ -158,6 +201,8 @@ class _Runner:
                 self.failure = f"the agent asked more than {MAX_REQUESTS} times"
             else:
                 self.request = replace(request, member=self.member)
+                if self._sampling and self.sample is not None:
+                    self.request = self._sampling.decode(self.request, self.task, self.sample, self._asked)
 
     def _finish(self, trajectory: object) -> None:
         if isinstance(trajectory, Trajectory):

@@ -1,24 +1,34 @@
-"""Stopping at a step boundary: Ctrl-C by the user, SIGTERM or SIGUSR2 by a scheduler."""
+"""Stopping at a step boundary: Ctrl-C by the user, SIGTERM or SIGUSR2 by a scheduler.
+
+Before there is a run to save (models are loading), a scheduler's signal ends the process at once, with the same code.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from esagent.errors import Interrupted, Preempted
 
-_SCHEDULER = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR2") if hasattr(signal, name))
+SCHEDULER = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR2") if hasattr(signal, name))
 
 
 class Stop:
-    """Remembers the first signal until `check` is called at a step boundary."""
+    """Remembers the first signal until `check` is called at a step boundary.
 
-    def __init__(self) -> None:
+    marker: a file that comes into being when a scheduler's signal arrives. It is there even when the process is killed
+    before its step is done, and tells the next `esagent train` of the same settings to go on with this run.
+    """
+
+    def __init__(self, marker: Path | None = None) -> None:
         self.received: int | None = None
+        self._marker = marker
 
     def check(self, advice: str) -> None:
         """Raise Interrupted (exit 130) or Preempted (exit 75) if a signal came; `advice` says how to go on."""
@@ -32,23 +42,45 @@ class Stop:
             # Not an Exception on purpose: nothing that guards an episode may swallow it.
             raise KeyboardInterrupt
         self.received = number
+        if number in SCHEDULER and self._marker is not None:
+            with contextlib.suppress(OSError):  # a full disk must not turn a stop into a crash
+                self._marker.touch()
         # os.write, for a print here could meet another one half done.
         os.write(2, b"esagent: stopping when this step is done (Ctrl-C again stops at once)\n")
 
 
 @contextmanager
-def stopping() -> Iterator[Stop]:
+def stopping(marker: Path | None = None) -> Iterator[Stop]:
     """Catch the signals for the body. A second Ctrl-C raises KeyboardInterrupt at once.
+
+    marker: as in Stop; one of an earlier time is taken away, for the run goes on now.
 
     Outside the main thread no handler can be set; then signals act as they always did.
     """
-    stop = Stop()
+    stop = Stop(marker)
+    if marker is not None:
+        marker.unlink(missing_ok=True)
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.signal(number, stop._receive) for number in (signal.SIGINT, *_SCHEDULER)}
+    before = {number: signal.signal(number, stop._receive) for number in (signal.SIGINT, *SCHEDULER)}
     try:
         yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def leave_when_told() -> None:
+    """From now on a scheduler's signal ends this process at once with exit code 75; `stopping` takes over from it.
+
+    It is for the time in which nothing can be lost yet. Outside the main thread it does nothing.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in SCHEDULER:
+            signal.signal(number, _leave)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    os.write(2, f"esagent: stopped by {signal.Signals(number).name}; the same command starts again\n".encode())
+    raise SystemExit(Preempted.exit_code)  # not an Exception: no import that is under way may swallow it

@@ -37,10 +37,8 @@ def comparison(base: Evaluation, trained: Evaluation) -> dict[str, Any]:
     }
 
 
-def cost_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Cost from rows of metrics.jsonl: training alone, evaluation apart."""
-    steps = [row for row in rows if row["kind"] == "step"]
-    evaluations = [row["cost"] for row in rows if row["kind"] == "evaluation"]
+def cost_summary(steps: Sequence[Mapping[str, Any]], evaluations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Cost from the rows of steps and of evaluations, as in metrics.jsonl: training alone, evaluation apart."""
     generation = sum(row["generation_seconds"] for row in steps)
     seconds = sum(row["seconds"] for row in steps)
     completion = sum(row["completion_tokens"] for row in steps)
@@ -49,14 +47,14 @@ def cost_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "prompt": sum(row["prompt_tokens"] for row in steps),
             "completion": completion,
             "shared": sum(row["shared_tokens"] for row in steps),
-            "evaluation": sum(cost["prompt_tokens"] + cost["completion_tokens"] for cost in evaluations),
+            "evaluation": sum(e["cost"]["prompt_tokens"] + e["cost"]["completion_tokens"] for e in evaluations),
         },
         "flops": sum(row["flops"] for row in steps),
         "episodes": sum(row["episodes"] for row in steps),
         "tokens_per_second": completion / generation if generation > 0 else None,
         "outside_generation_share": 1.0 - generation / seconds if seconds > 0 else None,
         "step_seconds": seconds,
-        "evaluation_seconds": sum(row["seconds"] for row in rows if row["kind"] == "evaluation"),
+        "evaluation_seconds": sum(row["seconds"] for row in evaluations),
         "peak_memory_bytes": max((row["peak_memory_bytes"] for row in steps), default=None),
     }
 

@@ -16,31 +16,33 @@ so a run that was stopped goes on with the very directions and tasks it would ha
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from esagent.assemble import Parts, assemble
-from esagent.config.export import from_dict, to_dict
+from esagent.config.change import changed
+from esagent.config.export import as_yaml, from_dict
 from esagent.config.schema import Config, Select
 from esagent.credit.blame import blame_counts
 from esagent.credit.share import uniform_credit, update_credit
 from esagent.evaluate import Split, evaluate, scored_rollout, spent
 from esagent.pools import step_tasks
-from esagent.record import StepResult, journal_record, metrics_row, note_circumstances
+from esagent.record import StepResult, circumstances, compare_circumstances, journal_record, metrics_row
 from esagent.report.console import Progress
 from esagent.report.curve import save_curve
-from esagent.runs.atomic import write_json
+from esagent.runs.atomic import reporting
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import step_file, write_episodes
-from esagent.runs.journal import Journal
+from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings, write_identity
+from esagent.runs.journal import Journal, inspect_journal
 from esagent.runs.lock import locked
+from esagent.runs.mend import mend, warn_of_damage
 from esagent.runs.metrics import append_row, read_rows
+from esagent.runs.outcome import read_outcome, write_outcome
+from esagent.runs.parent import begin, begin_again
 from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import prune, write_snapshot
 from esagent.stopping import Stop, stopping
@@ -57,41 +59,64 @@ def train(config: Config, *, json_mode: bool = False, build: Build = assemble) -
     """
     started = time.monotonic()
     parts = build(config)
-    run = create_run(config.runs_dir, config.name, config.seed, OmegaConf.to_yaml(OmegaConf.create(to_dict(config))))
-    return _run(run, config, parts, started, json_mode)
+    config, start = begin(config, parts.backend, parts.facts.model_hash)
+    text = as_yaml(config)
+    manifest = circumstances(config, parts.facts, text, parts.backend.digest(), start)
+    run = create_run(config.runs_dir, config.name, config.seed, text, prepare=lambda run: write_identity(run, manifest))
+    return work(run, config, parts, started, json_mode)
 
 
-def resume(run_dir: Path, *, json_mode: bool = False, build: Build = assemble) -> dict[str, Any]:
-    """Go on with a run that was stopped, from its exact state; a finished run only gives its summary."""
+def resume(
+    run_dir: Path, *, overrides: Sequence[str] = (), json_mode: bool = False, build: Build = assemble
+) -> dict[str, Any]:
+    """Go on with a run that was stopped, from its exact state; a finished one whose files are sound gives its summary.
+
+    overrides: settings as in `budget.steps=8`, which must be those of the run. Raises ConfigError with the differences
+    when the settings are not those the run was started with (`fork` goes on with others), RunError for damage.
+    """
     started = time.monotonic()
     run = open_run(run_dir)
-    if run.summary.exists():
-        finished: dict[str, Any] = json.loads(run.summary.read_text())
+    manifest = read_manifest(run)
+    content = inspect_journal(run.journal, manifest["checksum"])
+    require_settings(run, manifest, changed(read_settings(run, manifest), overrides))
+    finished = read_outcome(run, content.head)
+    if finished is not None:
+        warn_of_damage(run, content.records, identity(manifest))
+        if not (run.curve_svg.exists() and run.curve_png.exists()):  # what a run that is killed does last
+            with locked(run), reporting("write", run.curve_svg):
+                save_curve(run.path)
         return finished
-    config = from_dict(OmegaConf.to_container(OmegaConf.load(run.config)))  # type: ignore[arg-type]
-    return _run(run, config, build(config), started, json_mode)
+    config = from_dict(manifest["config"])
+    parts = build(config)
+    compare_circumstances(run, manifest, circumstances(config, parts.facts, "", ""))
+    begin_again(run, config, parts.backend, parts.facts.model_hash, identity(manifest))
+    return work(run, config, parts, started, json_mode)
 
 
-def _run(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
+def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
+    """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
-    with locked(run), stopping() as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
+    with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
         try:
-            note_circumstances(run, config.seed, parts.facts)
-            recover(run, parts.backend)
-            with Journal(run.journal) as journal:
+            start = identity(read_manifest(run))
+            with recover(run, parts.backend, start) as journal:
+                mend(run, journal.records, [metrics_row(record) for record in journal.records], start)
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
-                _search(run, config, parts, journal, stop, progress)
-                summary = _report(run, config, parts, journal, progress)
-            summary["seconds"] = time.monotonic() - started + earlier
-            write_json(run.summary, summary)
-            save_curve(run.path)
+                _search(run, config, parts, start, journal, stop, progress)
+                summary = _report(run, config, parts, start, journal, progress)
+                summary["seconds"] = time.monotonic() - started + earlier
+                summary = write_outcome(run, summary, journal.head)
+            with reporting("write", run.curve_svg):
+                save_curve(run.path)
         except Exception as error:
             error.run_dir = run.path  # type: ignore[attr-defined]  # where the command line keeps the traceback
             raise
     return summary
 
 
-def _search(run: RunDirectory, config: Config, parts: Parts, journal: Journal, stop: Stop, progress: Progress) -> None:
+def _search(
+    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, stop: Stop, progress: Progress
+) -> None:
     """All steps that the journal does not hold yet, with the evaluations and snapshots between them."""
     budget, backend, agent = config.budget, parts.backend, parts.agent
     credit = journal.records[-1]["credit"] if journal.records else uniform_credit(agent.modules)
@@ -99,16 +124,16 @@ def _search(run: RunDirectory, config: Config, parts: Parts, journal: Journal, s
 
     for step in range(len(journal.records), budget.steps + 1):
         if _due(step, budget.snapshot_every, budget.steps) or _due(step, budget.evaluate_every, budget.steps):
-            write_snapshot(run.snapshots, step, backend)
+            write_snapshot(run.snapshots, step, backend, start.seal)
         if _due(step, budget.evaluate_every, budget.steps):
             for split in _splits(config, step):
                 progress.phase(f"evaluating on {split}")
-                progress.evaluation(step, split, evaluate(run, parts, step, split).mean)
+                progress.evaluation(step, split, evaluate(run, parts, step, split, start.seal).mean)
         if step == budget.steps:
             break
         stop.check(advice)
 
-        start, before = time.monotonic(), backend.cost()
+        began, before = time.monotonic(), backend.cost()
         sigma, step_size = parts.scales.at(step)
         allocation = parts.allocator.allocate(
             step=step,
@@ -125,14 +150,16 @@ def _search(run: RunDirectory, config: Config, parts: Parts, journal: Journal, s
         blamed = blame_counts([episode.score for episode in rollout.episodes], agent.modules)
         credit = update_credit(credit, blamed)
 
-        write_episodes(step_file(run.episodes, step), rollout.episodes)
-        cost, seconds = spent(before, backend.cost()), time.monotonic() - start
-        result = StepResult(
-            allocation, sigma, population, tasks, rollout, update, applied, blamed, credit, cost, seconds
+        episodes = write_episodes(step_file(run.episodes, step), rollout.episodes)
+        cost, seconds = spent(before, backend.cost()), time.monotonic() - began
+        record = journal_record(
+            StepResult(
+                allocation, sigma, population, tasks, rollout, update, applied, blamed, credit, cost, seconds, episodes
+            )
         )
-        row = metrics_row(result)
+        row = metrics_row(record)
         append_row(run.metrics, row)
-        journal.append(journal_record(result))  # last: with it the step counts as done
+        journal.append(record)  # last: with it the step counts as done
         done = step + 1
         left = sum(record["seconds"] for record in journal.records) / done * (budget.steps - done)
         progress.step(
@@ -141,17 +168,23 @@ def _search(run: RunDirectory, config: Config, parts: Parts, journal: Journal, s
     stop.check(advice)
 
 
-def _report(run: RunDirectory, config: Config, parts: Parts, journal: Journal, progress: Progress) -> dict[str, Any]:
+def _report(
+    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, progress: Progress
+) -> dict[str, Any]:
     """Choose the state, evaluate it on held-out tasks, and compare it with the base."""
     steps = config.budget.steps
-    reach = partial(replay, run.snapshots, journal.records, parts.backend)
-    at = partial(evaluate, run, parts, reach=reach)
+    reach = partial(replay, run.snapshots, journal.records, parts.backend, start=start)
+    at = partial(evaluate, run, parts, seal=start.seal, reach=reach)
+    evaluated = [step for step in range(steps + 1) if _due(step, config.budget.evaluate_every, steps)]
+    for step in evaluated:  # all of them are there already unless metrics.jsonl was damaged
+        for split in _splits(config, step):
+            at(step=step, split=split)
     best = steps
     if config.budget.select is Select.validation:
-        evaluated = [s for s in range(steps + 1) if _due(s, config.budget.evaluate_every, steps)]
-        best = choose([at(step=s, split="validation") for s in evaluated])
+        best = choose([at(step=step, split="validation") for step in evaluated])
     reach(best)
-    write_snapshot(run.snapshots, best, parts.backend)
+    digest = parts.backend.digest()
+    write_snapshot(run.snapshots, best, parts.backend, start.seal)
     prune(run.snapshots, last=2, keep={0, best})
     compared: dict[str, Any] = {}
     for split in _splits(config, 0):
@@ -161,13 +194,18 @@ def _report(run: RunDirectory, config: Config, parts: Parts, journal: Journal, p
         "run": str(run.path),
         "seed": config.seed,
         "model": config.model.name,
+        "init": config.init and {"run": config.init, "state": int(config.init_state)},
         "decoding": decoding(config),
         "steps": steps,
         "selected_step": best,
-        "digest": parts.backend.digest(),
+        "digest": digest,
         **compared,
-        **cost_summary(read_rows(run.metrics)),
+        **cost_summary([metrics_row(record) for record in journal.records], _evaluations(run)),
     }
+
+
+def _evaluations(run: RunDirectory) -> list[dict[str, Any]]:
+    return [row for row in read_rows(run.metrics) if row["kind"] == "evaluation"]
 
 
 def _due(step: int, every: int, steps: int) -> bool:

@@ -13,7 +13,7 @@ from esagent.agents.modular import ModularAgent
 from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, Interrupted, RunError
-from esagent.rollout import MAX_REQUESTS, UnscoredError, reward_matrix, rollout
+from esagent.rollout import MAX_REQUESTS, Sampling, UnscoredError, reward_matrix, rollout
 from tests.agents.scripted import Arithmetic, ScriptedBackend, Sums, solve
 
 AGENT = ModularAgent()
@@ -224,3 +224,28 @@ def test_wrong_number_of_answers_is_an_error() -> None:
 def test_task_ids_are_unique() -> None:
     with pytest.raises(ConfigError, match="two tasks have the id 'train-0'"):
         rollout(AGENT, Sums(), ScriptedBackend(solve), (), [TASKS[0], TASKS[0]])
+
+
+def test_sampling_repeats_every_task_with_keys_of_its_own() -> None:
+    backend = ScriptedBackend(solve)
+    sampling = Sampling(samples=3, temperature=0.5, seed=7)
+    episodes = rollout(AGENT, Sums(), backend, (), TASKS, sampling=sampling)
+    assert [(e.task, e.sample) for e in episodes] == [(task, sample) for task in TASKS for sample in range(3)]
+    asked = [request for batch in backend.batches for request in batch]
+    assert {request.temperature for request in asked} == {0.5}
+    assert len({request.seed for request in asked}) == len(asked) == 3 * 3 * 4
+    greedy = rollout(AGENT, Sums(), backend, (), TASKS)
+    assert {e.sample for e in greedy} == {None}
+    assert {request.temperature for request in backend.batches[-1]} == {0.0}
+
+
+def test_the_key_of_a_sampled_request_depends_on_nothing_around_it() -> None:
+    def seeds(tasks: Sequence[Task], samples: int, seed: int = 7) -> dict[tuple[str, int], list[int]]:
+        backend = ScriptedBackend(solve)
+        episodes = rollout(AGENT, Sums(), backend, (), tasks, sampling=Sampling(samples, 0.5, seed))
+        names = [(e.task.id, e.sample) for e in episodes]
+        return {name: [batch[i].seed for batch in backend.batches] for i, name in enumerate(names)}
+
+    few, many = seeds(TASKS[1:2], 1), seeds(TASKS, 4)
+    assert few == {name: many[name] for name in few}
+    assert seeds(TASKS, 4, seed=8)[TASKS[1].id, 0] != many[TASKS[1].id, 0]

@@ -74,6 +74,10 @@ class Asker:
 
 def token_budgets(defaults: Mapping[str, int], own: Mapping[str, Any]) -> dict[str, int]:
     """Token budget per module, the user's own first. Raises ConfigError for an unknown module or a budget below 1."""
+    if not isinstance(own, Mapping):
+        raise ConfigError(
+            f"agent.options.max_new_tokens: must be given per module, as in {{{next(iter(defaults))}: 32}}"
+        )
     problems = [
         f"agent.options.max_new_tokens: there is no module {name!r}; modules are {', '.join(defaults)}"
         for name in own

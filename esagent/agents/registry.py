@@ -9,12 +9,23 @@ from typing import Any
 
 from esagent.agents.base import Agent
 from esagent.agents.modular import ModularAgent
+from esagent.agents.modular import agent as modular
 from esagent.agents.react import ReactAgent
+from esagent.agents.react import agent as react
+from esagent.config.files import user_path
 from esagent.config.schema import AgentConfig, PromptStyle
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 
 AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent}
+PROMPTS: Mapping[str, Path] = {"modular": modular.PROMPTS, "react": react.PROMPTS}
+
+
+def prompts_folder(config: AgentConfig) -> Path | None:
+    """Where the prompt files of a configured agent lie; None for an agent of the user's own."""
+    if config.target:
+        return None
+    return user_path(config.prompts) if config.prompts else PROMPTS[config.name]
 
 
 def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Agent:
@@ -33,7 +44,7 @@ def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Age
         raise ConfigError(f"agent.name: there is no agent {config.name!r}; did you mean {near[0]!r}?")
     settings: dict[str, Any] = {"max_turns": config.max_turns, "style": "chat" if style is PromptStyle.chat else "raw"}
     if config.prompts:
-        settings["prompts"] = Path(config.prompts).expanduser()
+        settings["prompts"] = user_path(config.prompts)
     if config.constrained:
         if config.name != "modular":
             raise ConfigError(f"agent.constrained: {config.name} asks no closed question; use agent=modular")

@@ -53,6 +53,10 @@ class Backend(Protocol):
         """Read what `save` wrote. Raises RunError naming what does not fit."""
         ...
 
+    def forget_optimiser(self) -> None:
+        """Keep the searched parameters and start the optimiser anew."""
+        ...
+
     def cost(self) -> Cost:
         """Everything generated since the backend was made."""
         ...

@@ -1,62 +1,124 @@
 """Where Typer meets Hydra: the only file of the command line that knows Hydra.
 
-A single run needs Hydra's composition alone. A multirun needs its sweeper and launcher as well; every job is then
-`esagent train <overrides>` in a process of its own, which leaks no device state, survives any launcher, and keeps one
-failing job from stopping the rest.
+A single run needs Hydra's composition alone. A sweep needs its grid and its launcher as well. Every job is then a
+command `esagent train <overrides>` in a process of its own, which leaks no device state, survives any launcher, and
+keeps one failing job from stopping the rest.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
+from hydra._internal.callbacks import Callbacks
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig, OmegaConf
 
 from esagent.config.compose import CONFIG_NAME, compose, engine, screen_overrides
-from esagent.errors import ConfigError
+from esagent.config.overrides import quoted
+from esagent.errors import ConfigError, EnvironmentFailure
+from esagent.sweep.devices import CPU, visible_devices
+from esagent.sweep.folder import SweepFolder
+from esagent.sweep.supervise import supervise
 
-__all__ = ["compose", "multirun"]
+__all__ = ["Grid", "compose", "expand", "launch"]
+
+_EXTRAS = {"hydra_joblib_launcher": "joblib", "hydra_submitit_launcher": "slurm"}
 
 
-def multirun(overrides: Sequence[str], config_dir: Path | None, options: Sequence[str]) -> list[dict[str, Any]]:
-    """Run every combination of the swept overrides.
+@dataclass(frozen=True)
+class Grid:
+    """A sweep before it runs.
 
-    options: further options of `esagent train` for each job; with `--json` a job's standard output is kept, and with
-    `--dry-run` what Hydra notes about the sweep goes to a folder that is gone afterwards.
-    Returns one {"overrides", "exit_code", "summary"} per job. Raises ConfigError when nothing could be started.
+    jobs: the overrides of each, as Hydra takes them. base: those that the launcher is composed from. folder: where the
+    sweep keeps its logs. devices: what its launcher hands out, one job each; empty when it leaves that to others.
     """
-    with engine(config_dir) as hydra, TemporaryDirectory(prefix="esagent-") as passing:
-        screened = screen_overrides(hydra, overrides, multirun=True)
-        if screened.problems:
-            raise ConfigError(*screened.problems)
-        extra = [*options, *(["--config-dir", str(config_dir.resolve())] if config_dir else [])]
-        batches = hydra.multirun(
-            config_name=CONFIG_NAME,
-            task_function=partial(_job, tuple(extra)),
-            overrides=[*screened.accepted, *([f"hydra.sweep.dir={passing}"] if "--dry-run" in options else [])],
-            with_log_configuration=False,
+
+    jobs: list[list[str]]
+    base: list[str]
+    folder: Path
+    devices: list[str]
+
+
+def expand(overrides: Sequence[str], config_dir: Path | None) -> Grid:
+    """Every combination of the swept overrides, and of those that `hydra.sweeper.params` of an experiment holds.
+
+    Raises ConfigError with every mistake in them, EnvironmentFailure when the launcher is not installed.
+    """
+    with engine(config_dir) as hydra:
+        accepted, own = _screened(hydra, overrides)
+        composed = _composed(hydra, [*accepted, *own])
+        if not str(composed.hydra.sweeper.get("_target_", "")).endswith(".BasicSweeper"):
+            raise ConfigError("hydra/sweeper: a sweep runs a fixed grid, which hydra/sweeper=basic lays out")
+        params = [f"{key}={value}" for key, value in (composed.hydra.sweeper.params or {}).items()]
+        swept, _ = _screened(hydra, params)
+        parsed = OverridesParser.create(config_loader=hydra.config_loader).parse_overrides([*swept, *accepted])
+        (jobs,) = BasicSweeper.split_arguments(parsed, None)
+        return Grid(jobs, [*accepted, *own], Path(str(composed.hydra.sweep.dir)), _devices(_launcher(composed)))
+
+
+def launch(folder: SweepFolder) -> None:
+    """Give the jobs of the folder's plan to the launcher it names, and wait for them.
+
+    Raises what the launcher does when it cannot go on; a job that fails is none of that.
+    """
+    plan = json.loads(folder.plan.read_text())
+    here = f"hydra.sweep.dir={quoted(str(folder.path.resolve()))}"
+    with engine(plan["config_dir"]) as hydra:
+        composed = _composed(hydra, [*plan["base"], here])
+        launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(composed)),
+            task_function=partial(_job, str(folder.path.resolve())),
+            config=composed,
         )
-    return [job.return_value for batch in batches for job in batch]
+        for job in launcher.launch([job["hydra"] for job in plan["jobs"]], initial_job_idx=0):
+            _ = job.return_value  # raises what the supervision of the job raised
 
 
-def _job(options: Sequence[str], _composed: DictConfig) -> dict[str, Any]:
-    """One job of a sweep, run wherever the launcher put it."""
-    overrides = [item.removeprefix("++") for item in HydraConfig.get().overrides.task]
-    command = [sys.executable, "-m", "esagent", "train", *options, "--", *overrides]
-    keep = subprocess.PIPE if "--json" in options else None
-    with subprocess.Popen(command, stdout=keep, text=True) as process:
-        try:
-            output, _ = process.communicate()
-        except KeyboardInterrupt:
-            # The job got the same signal and ends at a step boundary: wait for that instead of killing it.
-            process.wait()
-            raise
-    summary = json.loads(output) if output and output.strip() else None
-    return {"overrides": overrides, "exit_code": process.returncode, "summary": summary}
+def _job(folder: str, _: DictConfig) -> None:
+    """What the launcher calls, in whatever process, for each job."""
+    supervise(SweepFolder(Path(folder)), HydraConfig.get().job.num)
+
+
+def _screened(hydra: Hydra, overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Overrides of esagent's settings as Hydra takes them, and those of Hydra's own."""
+    screened = screen_overrides(hydra, overrides, multirun=True)
+    if screened.problems:
+        raise ConfigError(*screened.problems)
+    return [item for item in screened.accepted if item not in screened.foreign], screened.foreign
+
+
+def _composed(hydra: Hydra, overrides: list[str]) -> DictConfig:
+    # For launchers that run a number of jobs at a time.
+    OmegaConf.register_new_resolver("one_per_gpu", lambda: max(1, len(visible_devices())), replace=True)
+    return hydra.compose_config(CONFIG_NAME, overrides, RunMode.MULTIRUN, with_log_configuration=False)
+
+
+def _launcher(composed: DictConfig) -> str:
+    """Class of the launcher. Raises EnvironmentFailure when it is not installed."""
+    target = str(composed.hydra.launcher.get("_target_", ""))
+    package, _, rest = target.partition(".")
+    plugin = rest.partition(".")[0]
+    if package == "hydra_plugins" and (
+        importlib.util.find_spec(package) is None or importlib.util.find_spec(f"{package}.{plugin}") is None
+    ):
+        name = plugin.replace("_", "-")
+        wanted = f"esagent[{_EXTRAS[plugin]}]" if plugin in _EXTRAS else name
+        raise EnvironmentFailure(f"hydra/launcher: {name} is not installed; try: pip install '{wanted}'")
+    return target
+
+
+def _devices(launcher: str) -> list[str]:
+    """What is handed out: nothing where a cluster does it; where all jobs start at once, at least the one machine."""
+    if launcher.endswith(".SlurmLauncher"):
+        return []
+    return visible_devices() or ([CPU] if launcher.endswith(".LocalLauncher") else [])

@@ -1,4 +1,4 @@
-"""What must be settled before torch and transformers are imported. Whatever the user set stays."""
+"""What must be settled before torch and transformers are imported. Whatever of the environment the user set stays."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import logging
 import os
 import warnings
 
+from esagent.stopping import leave_when_told
+
 
 def prepare() -> None:
-    """Keep libraries off the terminal, and let waiting threads give their core back soon."""
+    """Keep libraries off the terminal, let waiting threads give their core back soon, heed a scheduler from now on."""
+    leave_when_told()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

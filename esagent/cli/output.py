@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+_WIDE = 120
+
 
 def print_json(data: Mapping[str, Any]) -> None:
     """Exactly one JSON object on one line; numbers that are not finite become null, as JSON has no word for them."""
@@ -31,3 +33,14 @@ def show_summary(summary: Mapping[str, Any], *, as_json: bool) -> None:
     from esagent.report.console import print_summary
 
     print_summary(summary)
+
+
+def to_terminal(*parts: Any) -> None:
+    """Print rich renderables on standard output; where that is no terminal, lines are as long as they need to be."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console = Console(highlight=False, soft_wrap=True, width=_WIDE)
+    for part in parts:
+        console.print(part)

@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.complete import complete_setting
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded, tell
 from esagent.cli.output import print_json, show_summary
 
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(metavar="OVERRIDES", help="Settings, as in task.level=medium seed=1 space=core."),
+    typer.Argument(
+        metavar="OVERRIDES",
+        help="Settings, as in task.level=medium seed=1 space=core.",
+        autocompletion=complete_setting,
+    ),
 ]
 Multirun = Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination: seed=0,1,2 or range(0,6).")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the composed plan with its cost; run nothing.")]
@@ -39,7 +44,9 @@ def train(
         prepare()
         given = overrides or []
         if multirun:
-            _run_many(given, config_dir, dry_run=dry_run, as_json=as_json)
+            from esagent.cli.sweep import run_sweep
+
+            run_sweep(given, config_dir, dry_run=dry_run, as_json=as_json)
         elif dry_run:
             _plan(given, config_dir, as_json=as_json)
         else:
@@ -47,18 +54,23 @@ def train(
 
 
 def _run(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> None:
-    from esagent.cli.bridge import compose
+    from esagent.config.compose import compose
+    from esagent.runs.matching import find_preempted
 
     config = compose(overrides, config_dir)
-    from esagent.train import (
-        train as run_training,
-    )  # after the checks: it loads torch, and mistakes should be told fast
+    stopped = find_preempted(config)
+    from esagent import train as training  # after the checks: it loads torch, and mistakes should be told fast
 
-    show_summary(run_training(config, json_mode=as_json), as_json=as_json)
+    if stopped:
+        tell(f"going on with {stopped.path}, which a scheduler stopped")
+        summary = training.resume(stopped.path, json_mode=as_json)
+    else:
+        summary = training.train(config, json_mode=as_json)
+    show_summary(summary, as_json=as_json)
 
 
 def _plan(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> None:
-    from esagent.cli.bridge import compose
+    from esagent.config.compose import compose
     from esagent.config.export import to_dict
     from esagent.plan import describe, plan
 
@@ -68,18 +80,3 @@ def _plan(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> No
         print_json({"config": to_dict(config), "plan": cost.to_dict()})
     else:
         typer.echo(describe(config, cost), nl=False)
-
-
-def _run_many(overrides: list[str], config_dir: Path | None, *, dry_run: bool, as_json: bool) -> None:
-    from esagent.cli.bridge import multirun
-
-    options = [flag for flag, given in (("--dry-run", dry_run), ("--json", as_json)) if given]
-    jobs = multirun(overrides, config_dir, options)
-    if as_json:
-        print_json({"jobs": jobs})
-    failed = [job for job in jobs if job["exit_code"] != 0]
-    for job in failed:
-        tell(f"failed with exit code {job['exit_code']}: train {' '.join(job['overrides'])}")
-    if failed:
-        tell(f"{len(failed)} of {len(jobs)} jobs failed")
-        raise typer.Exit(1)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from esagent.config import names
+from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
-from esagent.config.schema import Config, Rule, ScheduleKind, Select
+from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
+from esagent.runs.parent import parent_problems
 
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
@@ -21,7 +23,7 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def check(config: Config) -> None:
     """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
-    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget)
+    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget, _init)
     problems = [line for part in parts for line in part(config)]
     if problems:
         raise ConfigError(*problems)
@@ -43,8 +45,17 @@ def _names(config: Config) -> Iterator[str]:
         yield f"backend.device={config.backend.device}: choose auto, cpu, mps, cuda or cuda:N"
     if not _RUN_NAME.fullmatch(config.name):
         yield f"name={config.name!r}: a folder name of letters, digits, '.', '_' and '-', 100 at most"
-    if not config.runs_dir.strip() or "\0" in config.runs_dir:
-        yield f"runs_dir={config.runs_dir!r}: must name a folder"
+    yield from _runs_dir(config.runs_dir)
+
+
+def _runs_dir(text: str) -> Iterator[str]:
+    if not text.strip() or "\0" in text:
+        yield f"runs_dir={text!r}: must name a folder"
+        return
+    folder = user_path(text)
+    there = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
+    if os.path.lexists(there) and not is_folder(there):
+        yield f"runs_dir={text}: {there} is not a folder"
 
 
 def _one_of(path: str, value: str, choices: Sequence[str]) -> Iterator[str]:
@@ -58,8 +69,12 @@ def _model(config: Config) -> Iterator[str]:
     except ConfigError as error:
         yield from error.problems
         return
-    if kind == "folder" and not (Path(where).expanduser() / "config.json").is_file():
+    if kind == "folder" and not is_file(user_path(where) / "config.json"):
         yield f"model.source={where}: no model there (a folder with config.json, weights and tokenizer is expected)"
+    try:
+        architecture(config.model)
+    except ConfigError as error:
+        yield from error.problems
     if kind != "hub" and config.model.revision is not None:
         yield f"model.revision={config.model.revision}: only a model from the hub has revisions; {where} is {kind}"
 
@@ -72,9 +87,13 @@ def _agent(config: Config) -> Iterator[str]:
             yield f"agent.options.{option}: the agents that ship take max_new_tokens alone; set agent.target for yours"
         if agent.constrained and agent.name == "react":
             yield "agent.constrained=True: react asks no closed question; choose agent=modular"
-    elif not _TARGET.fullmatch(agent.target):
-        yield f"agent.target={agent.target}: must read my_module:MyAgent"
-    if agent.prompts is not None and not Path(agent.prompts).is_dir():
+    else:
+        if not _TARGET.fullmatch(agent.target):
+            yield f"agent.target={agent.target}: must read my_module:MyAgent"
+        for name, value in (("prompts", agent.prompts), ("constrained", agent.constrained or None)):
+            if value is not None:
+                yield f"agent.{name}={value}: is for the agents that ship; hand yours agent.options.{name}=..."
+    if agent.prompts is not None and not is_folder(agent.prompts):
         yield f"agent.prompts={agent.prompts}: no such folder"
 
 
@@ -83,6 +102,9 @@ def _task(config: Config) -> Iterator[str]:
     if task.target is not None:
         if not _TARGET.fullmatch(task.target):
             yield f"task.target={task.target}: must read my_module:MyFamily"
+        for name, given in (("path", task.path), ("scorer", task.scorer)):
+            if given is not None:
+                yield f"task.{name}={given}: is for task=jsonl; hand your family task.options.{name}=..."
         return
     yield from _one_of("task.name", task.name, names.TASKS)
     known = names.TASK_OPTIONS.get(task.name, ())
@@ -91,9 +113,13 @@ def _task(config: Config) -> Iterator[str]:
         yield f"task.options.{option}: task={task.name} takes {takes} alone; set task.target for a family of your own"
     if task.name == "toolbox":
         yield from _one_of("task.level", task.level, names.LEVELS)
+    elif task.level != TaskConfig.level:
+        yield f"task.level={task.level}: task={task.name} has no levels; leave it out"
+    if task.name != "jsonl" and task.scorer:
+        yield f"task.scorer={task.scorer}: task={task.name} scores by itself; choose task=jsonl"
     if task.name == "jsonl" and not task.path:
         yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
-    elif task.name == "jsonl" and not Path(str(task.path)).is_file():
+    elif task.name == "jsonl" and not is_file(str(task.path)):
         yield f"task.path={task.path}: no such file"
     elif task.name != "jsonl" and task.path:
         yield f"task.path={task.path}: task={task.name} reads no file; choose task=jsonl"
@@ -140,6 +166,9 @@ def _space(config: Config) -> Iterator[str]:
         parse_layers(space.layers, sizes.layers if sizes else None)
     except ConfigError as error:
         yield from error.problems
+    for name in ("rank", "init"):
+        if space.name == "bias" and getattr(space, name) != getattr(SpaceConfig, name):
+            yield f"space.{name}={getattr(space, name)}: space=bias has none; choose space=core"
     if not space.sites:
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):
@@ -173,3 +202,11 @@ def _budget(config: Config) -> Iterator[str]:
         )
     if budget.select is Select.validation and config.task.validation == 0:
         yield "budget.select=validation: needs task.validation above 0; or choose budget.select=last"
+
+
+def _init(config: Config) -> Iterator[str]:
+    try:
+        sizes = architecture(config.model)
+    except ConfigError:  # told by _model
+        sizes = None
+    yield from parent_problems(config, sizes.layers if sizes else None)

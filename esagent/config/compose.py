@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,15 +18,20 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError
 
 from esagent.config.check import check
+from esagent.config.files import user_path
 from esagent.config.nearest import suggest
 from esagent.config.overrides import Screened, one_line, screen
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
 
 CONFIG_NAME = "config"
+
+_UNUSABLE = (HydraException, OmegaConfBaseException, YAMLError)
+"""What Hydra raises for settings and configuration files that are wrong."""
 
 
 @contextmanager
@@ -37,12 +43,14 @@ def engine(config_dir: str | Path | None = None) -> Iterator[Hydra]:
     ConfigStore.instance().store(name="esagent_schema", node=Config, provider="esagent")
     search_path = create_config_search_path("pkg://esagent.conf")
     if config_dir is not None:
-        search_path.prepend("command-line", f"file://{Path(config_dir).expanduser().resolve()}", "main")
+        search_path.prepend("command-line", f"file://{user_path(config_dir).resolve()}", "main")
     version.setbase("1.3")
     GlobalHydra.instance().clear()
+    # Hydra holds a launcher of ours to the plugin's schema of the same name, and says that this is an old way.
+    warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against ConfigStore schema")
     try:
         yield Hydra.create_main_hydra2(task_name="esagent", config_search_path=search_path)
-    except (HydraException, OmegaConfBaseException) as error:
+    except _UNUSABLE as error:
         raise ConfigError(explain(error)) from error
     finally:
         GlobalHydra.instance().clear()
@@ -59,7 +67,7 @@ def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool =
         try:
             hydra_compose(CONFIG_NAME, overrides=screened.foreign)
         # Hydra does not check its own settings as it checks others: any of these may come out of a wrong one.
-        except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, KeyError) as error:
+        except (*_UNUSABLE, ValueError, TypeError, AttributeError, KeyError) as error:
             screened.problems.append(f"{' '.join(screened.foreign)}: {explain(error)}")
             screened.accepted = [item for item in screened.accepted if item not in screened.foreign]
     return screened
@@ -79,7 +87,7 @@ def compose(overrides: Sequence[str] = (), config_dir: str | Path | None = None)
             if not isinstance(config, Config):
                 raise ConfigError(f"{CONFIG_NAME}.yaml does not start from esagent_schema in its defaults list")
             check(config)
-        except (HydraException, OmegaConfBaseException) as error:
+        except _UNUSABLE as error:
             problems.append(explain(error))
         except ConfigError as error:
             problems += error.problems
@@ -94,10 +102,17 @@ def explain(error: Exception) -> str:
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, option = str(error.missing_cfg_file).rpartition("/")
         return f"{group}={option}: not an option of {group}; {suggest(option, list(error.options))}"
+    if isinstance(error, YAMLError):
+        return " ".join(str(error).split())
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
     where = re.search(r"full_key: *(\S+)", str(cause))
+    if isinstance(cause, MissingMandatoryValue) and where:
+        return f"{where[1]}: has no value and needs one; write {where[1]}=..."
+    file = re.match(r"In '(.+)': \w+ raised while composing config:\s+", str(cause))
+    if file and where:
+        return f"{where[1]}: {one_line(str(cause)[file.end() :])} (in {file[1]}.yaml)"
     reason = one_line(str(cause))
     if isinstance(cause, OmegaConfBaseException) and where and where[1] not in reason:
         return f"{where[1]}: {reason}"

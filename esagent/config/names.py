@@ -12,6 +12,7 @@ ALGORITHMS = ("es",)
 ALLOCATIONS = ("uniform", "joint")
 SPACES = ("bias", "core")
 INITS = ("svd", "orthonormal")
+EXPORT_FORMATS = ("peft", "hf", "hooks")
 LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
 """Tool calls that the longest tasks of a toolbox level need."""

@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from esagent.config.files import is_folder
 from esagent.config.names import GROUPS
 from esagent.config.nearest import suggest, suggest_path
 from esagent.config.paths import free_prefix, schema_paths
@@ -100,15 +101,14 @@ def _custom_model(override: Override, known: list[str]) -> list[str]:
     value = override.value()
     if override.is_sweep_override() or not isinstance(value, str) or value in known:
         return []
-    folder = Path(value).expanduser()
-    if not (_HUB_ID.fullmatch(value) or value.startswith(("/", "./", "../", "~")) or (value and folder.is_dir())):
+    if not (_HUB_ID.fullmatch(value) or value.startswith(("/", "./", "../", "~")) or (value and is_folder(value))):
         return []
     source = value if "/" in value else f"./{value}"
-    name = re.sub(r"[^\w.-]+", "-", folder.name).strip("-") or "custom"
-    return ["model=custom", f"model.source={_quoted(source)}", f"model.name={_quoted(name)}"]
+    name = re.sub(r"[^\w.-]+", "-", Path(value).name).strip("-") or "custom"
+    return ["model=custom", f"model.source={quoted(source)}", f"model.name={quoted(name)}"]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A string as Hydra's grammar quotes it: a quote is escaped, and so is a backslash in front of a quote."""
     escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (r"\'" if m[2] else ""), text)
     return f"'{escaped}'"
@@ -132,7 +132,7 @@ def _option(override: Override, known: list[str]) -> str | None:
 def _value(override: Override) -> str | None:
     key = override.key_or_group
     if key not in schema_paths() and not free_prefix(key):
-        return f"{key}: no such key; {suggest_path(key, list(schema_paths()))}"
+        return f"{key or override.input_line}: no such key; {suggest_path(key, list(schema_paths()))}"
     for value in _values(override):
         try:
             OmegaConf.update(OmegaConf.structured(Config), key, value, force_add=bool(free_prefix(key)))

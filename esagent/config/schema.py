@@ -185,5 +185,7 @@ class Config:
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     seed: int = 0
+    init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
+    init_state: str = "best"  # of it: best, last, or a number of updates
     name: str = "default"  # runs/<name>/<run-id>
     runs_dir: str = "runs"

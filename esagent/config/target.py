@@ -25,7 +25,7 @@ def import_target(option: str, target: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{option}: cannot import {module_name!r}: {_line(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
@@ -44,10 +44,10 @@ def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
         return factory(**options)
     except ConfigError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         group = option.partition(".")[0]
         raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {_line(error)}") from error
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

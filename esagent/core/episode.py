@@ -164,9 +164,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Episode:
-    """One member's run of one task with its score."""
+    """One member's run of one task with its score. `sample` counts sampled repetitions; None was decoded greedily."""
 
     task: Task
     member: int
     trajectory: Trajectory
     score: Score
+    sample: int | None = None

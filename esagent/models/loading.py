@@ -58,20 +58,31 @@ def load(
     except torch.OutOfMemoryError as error:
         raise EnvironmentFailure(f"model {resolved.name} does not fit into the memory of {device}") from error
     except (OSError, ValueError, KeyError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise EnvironmentFailure(f"model {resolved.name} in {resolved.folder} cannot be loaded: {reason}") from error
+        raise EnvironmentFailure(
+            f"model {resolved.name} in {resolved.folder} cannot be loaded: {_reason(error)}"
+        ) from error
     return model.eval().requires_grad_(False), load_tokenizer(resolved.folder)
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a local model folder, padding on the left (with the end token if it has no padding token)."""
+    """The tokenizer of a local model folder, padding on the left (with the end token if it has no padding token).
+
+    Raises EnvironmentFailure if its files are damaged.
+    """
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # the Rust library behind it raises plain Exception
+        raise EnvironmentFailure(f"the tokenizer in {folder} cannot be loaded: {_reason(error)}") from error
     tokenizer.padding_side = "left"
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from esagent.config.files import is_folder, user_path
 from esagent.config.schema import ModelConfig
 from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.models.catalog import CATALOG, Architecture, architecture_of_folder, lookup
@@ -41,14 +42,14 @@ def place(config: ModelConfig) -> tuple[str, str]:
     if wanted in CATALOG:
         entry = CATALOG[wanted]
         return ("embedded", wanted) if entry.embedded else ("hub", entry.hub_id)
-    if Path(wanted).expanduser().is_dir() or wanted.startswith(("/", "./", "../", "~")):
+    if is_folder(wanted) or wanted.startswith(("/", "./", "../", "~")):
         return "folder", wanted
     if _HUB_ID.fullmatch(wanted):
         return "hub", wanted
     near = difflib.get_close_matches(wanted, CATALOG, n=1, cutoff=0.3)
     hint = f"did you mean {near[0]}? " if near else ""
     raise ConfigError(
-        f"model: unknown model {wanted!r}; {hint}known: {', '.join(CATALOG)}, a hub id, or a local folder"
+        f"model: unknown model {wanted!r}; {hint}known: {', '.join(CATALOG)}, a hub id or a folder in model.source"
     )
 
 
@@ -62,8 +63,8 @@ def resolve(config: ModelConfig) -> ResolvedModel:
     if kind == "embedded":
         folder = embedded_folder()
     elif kind == "folder":
-        folder = Path(where).expanduser().resolve()
-        if not folder.is_dir():
+        folder = user_path(where).resolve()
+        if not is_folder(folder):
             raise EnvironmentFailure(f"model folder {where} does not exist")
     else:
         folder = cached(where, config.revision) or download(where, config.revision)
@@ -75,9 +76,19 @@ def resolve(config: ModelConfig) -> ResolvedModel:
 
 
 def architecture(config: ModelConfig) -> Architecture | None:
-    """The model's sizes without fetching anything; None for a hub model that is neither known nor on this machine."""
+    """The model's sizes without fetching anything; None for a model that is neither known nor whole on this machine.
+
+    Raises ConfigError for a folder whose files are not those of a language model.
+    """
     kind, where = place(config)
     if kind != "folder" and (known := lookup(where)):
         return known.architecture
-    folder = cached(where, config.revision) if kind == "hub" else Path(where).expanduser()
-    return architecture_of_folder(folder) if folder and not missing(folder) else None
+    folder = cached(where, config.revision) if kind == "hub" else user_path(where)
+    if not folder or missing(folder):
+        return None
+    try:
+        return architecture_of_folder(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"model.source={where}: holds no causal language model that can be read ({type(error).__name__}: {error})"
+        ) from error

@@ -7,17 +7,24 @@ import json
 import os
 from pathlib import Path
 
+from esagent.errors import EnvironmentFailure
 from esagent.models.cache import cache_root, file_sha256
 
 INDEX = "model.safetensors.index.json"
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The weight files a model folder should have, present or not: the shards of its index, else model.safetensors."""
+    """The weight files a model folder should have, present or not: the shards of its index, else model.safetensors.
+
+    Raises EnvironmentFailure when the index cannot be read.
+    """
     index = folder / INDEX
     if index.is_file():
-        shards = json.loads(index.read_text())["weight_map"].values()
-        return [folder / name for name in sorted(set(shards))]
+        try:
+            shards = json.loads(index.read_text())["weight_map"].values()
+            return [folder / name for name in sorted(set(shards))]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EnvironmentFailure(f"{index} cannot be read ({type(error).__name__}: {error})") from error
     return [folder / "model.safetensors"]
 
 

@@ -10,38 +10,58 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The unperturbed agent after `step` updates; `rewards` of the scored tasks, `tasks` their ids (may be empty)."""
+    """The unperturbed agent after `step` updates; `rewards` of the scored tasks, `tasks` their ids (may be empty).
+
+    signals: per module, the mean share of its work that was right.
+    """
 
     step: int
     mean: float
     rewards: tuple[float, ...] = ()
     tasks: tuple[str, ...] = ()
+    signals: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class History:
-    """A run as plots need it: evaluations per split in order of steps, and (step, mean, spread) of the members."""
+    """A run as plots need it: evaluations per split in order of steps, and (step, mean, spread) of the members.
+
+    rows: those of the steps, in order. seconds: time of all steps and evaluations.
+    """
 
     evaluations: dict[str, list[Evaluation]] = field(default_factory=dict)
     members: list[tuple[int, float, float]] = field(default_factory=list)
     summary: dict[str, Any] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
 
 
-def read_history(run: Path) -> History:
-    """Everything a learning curve shows. Of rows written twice (a resumed run) the later one counts."""
+def read_history(run: Path, summary: dict[str, Any] | None = None) -> History:
+    """Everything a learning curve shows. Of rows written twice (a resumed run) the later one counts.
+
+    summary: the content of summary.json where it was read already.
+    """
     evaluations: dict[str, dict[int, Evaluation]] = {}
     members: dict[int, tuple[int, float, float]] = {}
+    rows: dict[int, dict[str, Any]] = {}
+    seconds = 0.0
     for row in _json_lines(run / "metrics.jsonl"):
         step = int(row["step"])
+        seconds += float(row.get("seconds") or 0.0)
         if row["kind"] == "evaluation" and row.get("mean") is not None:
             evaluations.setdefault(row["split"], {})[step] = _evaluation(row)
         elif row["kind"] == "step" and row.get("reward_mean") is not None:
             members[step] = (step, float(row["reward_mean"]), float(row.get("reward_std") or 0.0))
-    summary = run / "summary.json"
+            rows[step] = row
+    if summary is None:
+        path = run / "summary.json"
+        summary = json.loads(path.read_text()) if path.exists() else {}
     return History(
         {split: [found[step] for step in sorted(found)] for split, found in evaluations.items()},
         [members[step] for step in sorted(members)],
-        json.loads(summary.read_text()) if summary.exists() else {},
+        summary,
+        [rows[step] for step in sorted(rows)],
+        seconds,
     )
 
 
@@ -54,6 +74,7 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
         float(row["mean"]),
         tuple(float(rewards[i]) for i in scored),
         tuple(tasks[i] for i in scored) if len(tasks) == len(rewards) else (),
+        {str(module): float(value) for module, value in (row.get("signals") or {}).items() if value is not None},
     )
 
 

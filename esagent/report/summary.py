@@ -23,8 +23,8 @@ def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> N
     a module to its {"base", "trained"} share of verifiably right work; `overrides` are the settings the user typed.
     """
     console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
-    console.print(_rewards(summary))
-    signals = _signals(summary)
+    console.print(rewards_table(summary))
+    signals = signals_table(summary)
     if signals.row_count:
         console.print(signals)
     console.print(_facts(summary))
@@ -32,7 +32,8 @@ def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> N
         console.print(_next(summary))
 
 
-def _rewards(summary: Mapping[str, Any]) -> Table:
+def rewards_table(summary: Mapping[str, Any]) -> Table:
+    """Base, trained and gain per split of a summary."""
     table = Table(title=Text("Mean reward of the unperturbed agent"), title_justify="left")
     table.add_column("tasks")
     for heading in ("n", "base", "trained", "gain", "95% interval of the gain"):
@@ -47,7 +48,8 @@ def _rewards(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def _signals(summary: Mapping[str, Any]) -> Table:
+def signals_table(summary: Mapping[str, Any]) -> Table:
+    """Base and trained signal per module and split of a summary; without rows where it has none."""
     table = Table(title=Text("Share of each module's work that was right"), title_justify="left")
     table.add_column("module")
     found = {split: summary[split]["signals"] for split in _SPLITS if (summary.get(split) or {}).get("signals")}
@@ -84,13 +86,17 @@ def _facts(summary: Mapping[str, Any]) -> Table:
 
 
 def _next(summary: Mapping[str, Any]) -> Text:
-    """Commands to type next: look at the curve, and see whether the gain holds for other seeds."""
+    """Commands to type next: look closer, evaluate further, and see whether it holds for other seeds."""
     seed = int(summary.get("seed", 0))
     settings = [text for text in summary.get("overrides") or () if not text.startswith("seed=")]
     again = shlex.join(["esagent", "train", *settings, f"seed={seed + 1}"])
     many = shlex.join(["esagent", "train", "--multirun", *settings, f"seed={seed + 1},{seed + 2},{seed + 3}"])
+    run = str(summary["run"])
     return Text(
-        f"\nLearning curve: {summary['run']}/curve.svg\nNext:\n"
+        f"\nLearning curve: {run}/curve.svg\nNext:\n"
+        f"  {shlex.join(['esagent', 'show', run, '--html'])}    # the run on a page\n"
+        f"  {shlex.join(['esagent', 'show', run, '--episode', '0'])}    # one of its conversations\n"
+        f"  {shlex.join(['esagent', 'eval', run, '--k', '8'])}    # samples and pass@k, base beside trained\n"
         f"  {again}    # does it hold for another seed?\n"
         f"  {many}    # for three of them?"
     )

@@ -40,3 +40,23 @@ def per_module(values: dict[str, float]) -> str:
     if len(distinct) == 1 and len(values) > 1:
         return f"{distinct.pop():.4g} each"
     return " ".join(f"{name} {value:.4g}" for name, value in values.items()) or "-"
+
+
+def age(seconds: float | None) -> str:
+    """now, 5m, 3h, 12d: how long ago in one unit; '-' when unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return "-"
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return "now"
+
+
+def size(count: int) -> str:
+    """Bytes: 812 B, 3.4 kB, 1.2 MB."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"

@@ -8,13 +8,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from esagent.config.files import user_path
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.atomic import sync_folder, write_text
 
+PREEMPTED = "preempted"
 _VANISHED = 100
 
 
@@ -90,6 +93,11 @@ class RunDirectory:
         """Held by the process that works on the run."""
         return self.path / "run.lock"
 
+    @property
+    def preempted(self) -> Path:
+        """An empty file: a scheduler asked the run to stop, and it has not gone on since."""
+        return self.path / PREEMPTED
+
     def discard(self) -> None:
         """Remove a run that never finished a step, with the folders that were made for it and are empty.
 
@@ -101,8 +109,18 @@ class RunDirectory:
         _remove_empty(self.made)
 
 
-def create_run(runs_dir: str | Path, name: str, seed: int, config: str, now: datetime | None = None) -> RunDirectory:
+def create_run(
+    runs_dir: str | Path,
+    name: str,
+    seed: int,
+    config: str,
+    now: datetime | None = None,
+    prepare: Callable[[RunDirectory], object] | None = None,
+) -> RunDirectory:
     """Make a new run directory holding `config.yaml` (the text `config`) and empty folders.
+
+    prepare: writes whatever else a run begins with. config.yaml comes after it, and only a folder with config.yaml is a
+    run: one that was killed while it was made does not count.
 
     No two callers ever get the same one: the folder is made by exclusive mkdir, and a taken id gets a suffix (`-2`,
     `-3`, ...). When anything fails, nothing is left behind.
@@ -112,7 +130,7 @@ def create_run(runs_dir: str | Path, name: str, seed: int, config: str, now: dat
     """
     check_name(name)
     stamp = (now or datetime.now(UTC)).astimezone(UTC)
-    base = Path(runs_dir).expanduser() / name
+    base = user_path(runs_dir) / name
     run_id = f"{stamp:%Y%m%d-%H%M%S}-s{seed}"
     made: list[Path] = []
     run: RunDirectory | None = None
@@ -121,6 +139,8 @@ def create_run(runs_dir: str | Path, name: str, seed: int, config: str, now: dat
         run = RunDirectory(path, tuple(made))
         run.episodes.mkdir()
         run.snapshots.mkdir()
+        if prepare is not None:
+            prepare(run)
         write_text(run.config, config)
         for folder in (path, *made):
             sync_folder(folder.parent)
@@ -139,6 +159,8 @@ def open_run(path: str | Path) -> RunDirectory:
     path = Path(path)
     if not (path / "config.yaml").is_file():
         missing = "does not exist" if not path.exists() else "is not a run directory (it has no config.yaml)"
+        if (path / "manifest.json").is_file():
+            missing += "; what was in it also stands under `config` in manifest.json"
         raise ConfigError(f"run {path} {missing}")
     return RunDirectory(path)
 

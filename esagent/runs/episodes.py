@@ -6,6 +6,7 @@ did after 4 updates. A step that is done again overwrites its file.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator
@@ -30,10 +31,12 @@ def evaluation_file(folder: Path, step: int, split: str) -> Path:
     return folder / f"eval-{step:06d}-{split}.jsonl.zst"
 
 
-def write_episodes(path: Path, episodes: Iterable[Episode]) -> None:
-    """Write all `episodes` of one file. Raises EnvironmentFailure when the disk does not take it."""
+def write_episodes(path: Path, episodes: Iterable[Episode]) -> str:
+    """Write all `episodes` of one file; returns its SHA-256. Raises EnvironmentFailure when the disk refuses."""
     lines = "".join(canonical(encode_episode(episode)) + "\n" for episode in episodes)
-    write_bytes(path, zstandard.ZstdCompressor(level=6, write_checksum=True).compress(lines.encode()))
+    data = zstandard.ZstdCompressor(level=6, write_checksum=True).compress(lines.encode())
+    write_bytes(path, data)
+    return hashlib.sha256(data).hexdigest()
 
 
 def read_episodes(path: Path) -> Iterator[dict[str, Any]]:
@@ -45,6 +48,14 @@ def read_episodes(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
     except (zstandard.ZstdError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def damage(path: Path, sha256: str) -> str:
+    """What is wrong with an episodes file whose SHA-256 was `sha256` when it was written; "" when nothing is."""
+    with reporting("read", path):
+        if not path.exists():
+            return "is missing"
+        return "" if hashlib.sha256(path.read_bytes()).hexdigest() == sha256 else "is damaged or of another run"
 
 
 def encode_episode(episode: Episode) -> dict[str, Any]:
@@ -61,6 +72,7 @@ def encode_episode(episode: Episode) -> dict[str, Any]:
             "content_hash": task.content_hash,
         },
         "member": episode.member,
+        "sample": episode.sample,
         "turns": plain(trajectory.turns),
         "plan": list(trajectory.plan),
         "answer": trajectory.answer,

@@ -5,20 +5,21 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from esagent.config.files import is_file, user_path
 from esagent.errors import ConfigError
 from esagent.runs.directory import RunDirectory, open_run
 
 
 def list_runs(runs_dir: str | Path) -> list[RunDirectory]:
     """Every run under `runs_dir`, oldest first (by run id, which begins with the UTC time)."""
-    found = [RunDirectory(config.parent) for config in Path(runs_dir).glob("*/*/config.yaml")]
+    found = [RunDirectory(config.parent) for config in user_path(runs_dir).glob("*/*/config.yaml")]
     return sorted(found, key=lambda run: (run.id, run.name))
 
 
 def find_run(text: str, runs_dir: str | Path = "runs") -> RunDirectory:
     """The run that `text` names. Raises ConfigError with the nearest existing run when there is none or several."""
-    if (Path(text) / "config.yaml").is_file():
-        return open_run(text)
+    if any(is_file(user_path(text) / name) for name in ("config.yaml", "manifest.json")):
+        return open_run(user_path(text))
     runs = list_runs(runs_dir)
     if not runs:
         raise ConfigError(f"run {text!r} does not exist: {runs_dir} holds no runs yet")

@@ -2,8 +2,8 @@
 
 A line is the record's own keys plus `previous` and `checksum`; `checksum` is the SHA-256 over the canonical JSON of
 everything else in the line, and `previous` is the checksum of the line before, so a line that is changed, lost, doubled
-or moved is found. The first line's `previous` is 64 zeros. Record n carries `"step": n`, counted from 0; it leads
-from state n (n updates done) to state n + 1.
+or moved is found. The first line's `previous` is the run's seal (the checksum of its manifest), so another run's
+journal is found too. Record n carries `"step": n`, counted from 0; it leads from state n (n updates done) to n + 1.
 
 A process may die while it writes: a last line that is torn or damaged was never acknowledged, so it is dropped and its
 step done again. Damage further up is not repaired but reported.
@@ -16,6 +16,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,21 +29,46 @@ _START = "0" * 64
 _log = logging.getLogger(__name__)
 
 
-def read_journal(path: Path) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Content:
+    """What a journal holds: its complete records, the checksum of the last (or the seal), and the bytes they take.
+
+    torn: what is wrong with an unfinished line behind them, "" when there is none.
+    """
+
+    records: list[dict[str, Any]]
+    head: str
+    size: int
+    torn: str
+
+    def warn(self, path: Path) -> None:
+        """Tell of a torn last line of the journal at `path`."""
+        if self.torn:
+            _log.warning("%s: the last line is dropped (%s); its step is done again", path, self.torn)
+
+
+def read_journal(path: Path, seal: str | None = None) -> list[dict[str, Any]]:
     """Every complete record, in order; a missing file has none. Changes nothing on disk.
 
-    Raises RunError naming the first damaged line, unless it is the last one, which is left out with a warning.
+    seal: what the first line must follow; None takes any. Raises RunError naming the first damaged line, unless it is
+    the last one, which is left out with a warning.
     """
-    return _read(path)[0]
+    content = inspect_journal(path, seal)
+    content.warn(path)
+    return content.records
 
 
 class Journal:
-    """The journal of a run this process holds the lock of. `records` are all of them, old and new."""
+    """The journal of a run this process holds the lock of. `records` are all of them, old and new.
 
-    def __init__(self, path: Path) -> None:
+    `head` is the checksum of the last record (the seal before the first): it stands for all of them.
+    """
+
+    def __init__(self, path: Path, seal: str = _START) -> None:
         """Read `path`, cut off a torn last line, and open it for appending. Raises as `read_journal` does."""
         self.path = path
-        self.records, self._checksum, self._size = _read(path)
+        content = inspect_journal(path, seal)
+        self.records, self.head, self._size = content.records, content.head, content.size
         with reporting("open", path):
             fresh = not path.exists()
             self._file = path.open("ab", buffering=0)
@@ -58,7 +84,7 @@ class Journal:
         """
         if record.get("step") != len(self.records):
             raise RunError(f"step {record.get('step')} cannot follow {len(self.records)} records in {self.path}")
-        line, checksum = _encode(record, self._checksum)
+        line, checksum = _encode(record, self.head)
         with reporting("write", self.path):
             try:
                 written = 0
@@ -69,7 +95,7 @@ class Journal:
                 self._cut()
                 raise
         self.records.append(restore(plain(record, lossless=True)))
-        self._checksum = checksum
+        self.head = checksum
         self._size += len(line)
 
     def close(self) -> None:
@@ -101,27 +127,27 @@ def _digest(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(body).encode()).hexdigest()
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], str, int]:
-    """Records, checksum of the last one, and the size in bytes of the sound part."""
+def inspect_journal(path: Path, seal: str | None = None) -> Content:
+    """Read `path` as `read_journal` does, with what stands around the records, and without the warning."""
     with reporting("read", path):
         data = path.read_bytes() if path.exists() else b""
     records: list[dict[str, Any]] = []
-    checksum, size = _START, 0
+    head, size, torn = seal, 0, ""
     *whole, tail = data.split(b"\n")
     lines = [line + b"\n" for line in whole] + ([tail] if tail else [])
     for number, line in enumerate(lines, start=1):
         body, problem = _parse(line)
         if problem and number == len(lines):
-            _log.warning("%s: the last line is dropped (%s); its step is done again", path, problem)
+            torn = problem
             break
-        problem = problem or _misplaced(body, checksum, len(records))
+        problem = problem or _misplaced(body, head, len(records))
         if problem:
             raise RunError(f"{path}, line {number} of {len(lines)}: {problem}; the run cannot be replayed past it")
-        checksum = body.pop("checksum")
+        head = body.pop("checksum")
         del body["previous"]
         records.append(restore(body))
         size += len(line)
-    return records, checksum, size
+    return Content(records, _START if head is None else head, size, torn)
 
 
 def _parse(line: bytes) -> tuple[dict[str, Any], str]:
@@ -139,8 +165,10 @@ def _parse(line: bytes) -> tuple[dict[str, Any], str]:
     return body, ""
 
 
-def _misplaced(body: Mapping[str, Any], previous: str, step: int) -> str:
+def _misplaced(body: Mapping[str, Any], previous: str | None, step: int) -> str:
     """Why a whole record does not belong where it stands ("" when it does). Tearing cannot cause this."""
     if body["step"] != step:
         return f"it is of step {body['step']} where step {step} belongs"
-    return "" if body["previous"] == previous else "it does not follow the line before it"
+    if previous is None or body["previous"] == previous:
+        return ""
+    return "it does not follow the line before it" if step else "it is not of this run (manifest.json is another one's)"

@@ -33,27 +33,37 @@ PACKAGES = (
     "vllm",
     "zstandard",
 )
-_BINDING = ("device", "threads", "dtype", "model_hash", "config_sha256")
+_BINDING = ("device", "threads", "dtype")
 _BINDING_PACKAGES = ("torch", "transformers", "vllm")
 
 
 def build_manifest(
     *,
     config: str,
+    settings: Mapping[str, Any],
     model_hash: str,
+    initial_digest: str,
     seeds: Mapping[str, int],
     dtype: str,
     threads: int,
     device: str,
     deterministic: bool,
+    init: Mapping[str, Any] | None = None,
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """This process and machine as a dict; `config` is the text of config.yaml, `command` defaults to sys.argv."""
+    """This process and machine as a dict.
+
+    config: the text of config.yaml; settings: the same as plain data. initial_digest: of the untrained state. init: the
+    state of another run that this one starts from. command: sys.argv unless given.
+    """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": list(sys.argv if command is None else command),
         "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
+        "config": dict(settings),
         "model_hash": model_hash,
+        "initial_digest": initial_digest,
+        "init": None if init is None else dict(init),
         "seeds": dict(seeds),
         "dtype": dtype,
         "threads": threads,
@@ -66,7 +76,7 @@ def build_manifest(
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """One line for each thing that equal digests depend on and that differs between two manifests."""
+    """One line for each thing that may change a rounding and so a digest, and that differs between two manifests."""
     pairs = [(name, old.get(name), new.get(name)) for name in _BINDING]
     versions_old, versions_new = old.get("versions", {}), new.get("versions", {})
     pairs += [(f"version of {name}", versions_old.get(name), versions_new.get(name)) for name in _BINDING_PACKAGES]

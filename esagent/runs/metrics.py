@@ -1,7 +1,8 @@
-"""metrics.jsonl: numbers for people and plots, one JSON object a line. Never read to continue a run.
+"""metrics.jsonl: numbers for people and plots, one JSON object a line.
 
 Rows of kind `step` (step n: state n was searched around) and `evaluation` (the unperturbed agent after n updates on one
-split). Numbers that are not finite are null. Rows are flushed, not fsynced; a torn last line is ignored.
+split). Numbers that are not finite are null. Rows are flushed, not fsynced, and never replayed: those of steps follow
+from the journal, and those of evaluations are sealed for the run and can be made again (see `mend`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from esagent.runs.atomic import reporting, write_text
+from esagent.runs.atomic import reporting
 from esagent.runs.jsonio import canonical, plain
+
+Row = dict[str, Any]
 
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
@@ -21,25 +24,24 @@ def append_row(path: Path, row: Mapping[str, Any]) -> None:
         file.write(canonical(plain(row)) + "\n")
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """All whole rows in order; lines that are not JSON objects are left out, a missing file has none."""
-    rows = []
+def read_rows(path: Path) -> list[Row]:
+    """All whole rows in order; lines that are no rows are left out, a missing file has none."""
+    return [row for row in read_lines(path) if row is not None]
+
+
+def read_lines(path: Path) -> list[Row | None]:
+    """One entry a line: the row, or None where there is none."""
     with reporting("read", path):
-        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and "kind" in row and "step" in row:
-            rows.append(row)
-    return rows
+        lines = path.read_text(errors="replace").split("\n") if path.exists() else [""]
+    # Without a line end the last row is torn, even where what there is of it reads as one.
+    return [_row(line) for line in lines[:-1]] + ([None] if lines[-1] else [])
 
 
-def rewind(path: Path, next_step: int) -> None:
-    """Take away rows of steps from `next_step` on and of evaluations after more than `next_step` updates."""
-    if not path.exists():
-        return
-    rows = read_rows(path)
-    kept = [row for row in rows if row["step"] < next_step + (row["kind"] == "evaluation")]
-    write_text(path, "".join(canonical(row) + "\n" for row in kept))
+def _row(line: str) -> Row | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    if isinstance(row, dict) and isinstance(row.get("kind"), str) and type(row.get("step")) is int and row["step"] >= 0:
+        return row
+    return None

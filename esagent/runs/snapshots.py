@@ -1,9 +1,9 @@
 """Snapshots of the searched parameters: they bound the replay time of a resume and nothing else.
 
-`step-000004.safetensors` is the state after 4 updates; `step-000004.json` beside it holds its SHA-256 and is written
-last, so a snapshot without it was never finished. Both are written atomically (see `atomic`): a kill at any moment
-leaves the earlier snapshots as they were. The price is the space of one more snapshot while one is written, and two
-fsyncs of it; with a damaged or unfinished newest snapshot a resume replays a few more steps from an older one.
+`step-000004.safetensors` is the state after 4 updates; `step-000004.json` beside it, sealed for the run, holds its
+SHA-256 and is written last, so a snapshot without it was never finished. Both are written atomically (see `atomic`): a
+kill at any moment leaves the earlier snapshots as they were. The price is the space of one more snapshot while one is
+written, and two fsyncs of it; with a damaged newest snapshot a resume replays a few more steps from an older one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 
 from esagent.errors import EnvironmentFailure
 from esagent.runs.atomic import replacing, reporting, write_json
+from esagent.runs.seal import is_sound, sealed
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +52,8 @@ class Snapshot:
         return "" if found == self.sha256 else "its SHA-256 is not the one it was written with"
 
 
-def write_snapshot(folder: Path, step: int, backend: Saveable) -> Snapshot:
-    """Save the state after `step` updates; when this returns it survives a power loss.
+def write_snapshot(folder: Path, step: int, backend: Saveable, seal: str = "") -> Snapshot:
+    """Save the state after `step` updates; when this returns it survives a power loss. `seal`: that of the run.
 
     Raises EnvironmentFailure when the disk does not take it; nothing is left of the attempt then.
     """
@@ -67,27 +68,33 @@ def write_snapshot(folder: Path, step: int, backend: Saveable) -> Snapshot:
         size = temporary.stat().st_size
     snapshot = Snapshot(step, target, sha256, backend.digest())
     note = {"step": step, "sha256": sha256, "bytes": size, "digest": snapshot.digest}
-    write_json(target.with_suffix(".json"), note)
+    write_json(target.with_suffix(".json"), sealed(note, seal))
     return snapshot
 
 
-def list_snapshots(folder: Path) -> list[Snapshot]:
-    """Every finished snapshot, oldest first; one with an unreadable note is left out with a warning."""
+def list_snapshots(folder: Path, seal: str | None = None) -> list[Snapshot]:
+    """Every finished snapshot, oldest first; one whose note cannot be believed is left out with a warning.
+
+    seal: that of the run the snapshots must be of; None takes any run's.
+    """
     found = []
-    for note in sorted(folder.glob("step-*.json")):
+    for path in sorted(folder.glob("step-*.json")):
         try:
-            value = json.loads(note.read_text())
-            found.append(
-                Snapshot(int(value["step"]), note.with_suffix(".safetensors"), value["sha256"], value["digest"])
-            )
+            note = json.loads(path.read_text())
+            snapshot = Snapshot(int(note["step"]), path.with_suffix(".safetensors"), note["sha256"], note["digest"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            _log.warning("snapshot %s is skipped: its note cannot be read (%r)", note.stem, error)
+            _log.warning("snapshot %s is skipped: its note cannot be read (%r)", path.stem, error)
+            continue
+        if path.stem != f"step-{snapshot.step:06d}" or (seal is not None and not is_sound(note, seal)):
+            _log.warning("snapshot %s is skipped: its note is damaged or of another run", path.stem)
+            continue
+        found.append(snapshot)
     return sorted(found, key=lambda snapshot: snapshot.step)
 
 
-def newest_verified(folder: Path, at_most: int | None = None) -> Snapshot | None:
+def newest_verified(folder: Path, at_most: int | None = None, seal: str | None = None) -> Snapshot | None:
     """The newest snapshot (of state `at_most` or earlier) whose SHA-256 is right; damaged ones give a warning."""
-    for snapshot in reversed(list_snapshots(folder)):
+    for snapshot in reversed(list_snapshots(folder, seal)):
         if at_most is not None and snapshot.step > at_most:
             continue
         damage = snapshot.damage()

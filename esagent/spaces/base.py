@@ -28,6 +28,10 @@ class AdapterSpace(Protocol):
         """Per site, the term for tokens of these slots. A slot's mapping is what `Parameters.values` returns."""
         ...
 
+    def low_rank(self, values: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+        """The weight changes of `dense` as products up @ down: (down [r, in], up [out, r]) by site, fp32."""
+        ...
+
     def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The same as plain weights: (weight change [out, in] by site, bias change [out] by site), fp32."""
         ...

@@ -51,6 +51,10 @@ class BiasSpace:
 
         return term
 
+    def low_rank(self, values: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+        """No weight changes."""
+        return {}
+
     def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """No weight changes; the vectors are biases."""
         return {}, dict(values)

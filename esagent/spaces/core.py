@@ -62,13 +62,17 @@ class CoreSpace:
 
         return term
 
-    def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Weight changes B R A by site; no biases."""
-        changes = {}
+    def low_rank(self, values: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+        """(A, B R) by site."""
+        factors = {}
         for path, value in values.items():
             down, up = self._factors[path]
-            changes[path] = up @ value.view(self.rank, self.rank) @ down
-        return changes, {}
+            factors[path] = (down, up @ value.view(self.rank, self.rank))
+        return factors
+
+    def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Weight changes B R A by site; no biases."""
+        return {path: up @ down for path, (down, up) in self.low_rank(values).items()}, {}
 
 
 def _factors(site: Site, rank: int, init: str) -> tuple[Tensor, Tensor]:

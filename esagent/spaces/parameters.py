@@ -110,6 +110,10 @@ class Parameters:
         unmoved = float((meant & (applied == 0)).sum()) / max(1, int(meant.sum()))
         return (float(applied @ wanted) / norms if norms > 0 else float("nan")), unmoved
 
+    def forget_optimiser(self) -> None:
+        """Keep the centre and start the optimiser anew."""
+        self.state = {t.name: {} for t in self.tensors}
+
     def digest(self) -> str:
         """BLAKE2b over names and bits of the centre and the optimiser state."""
         digest = hashlib.blake2b(digest_size=16)

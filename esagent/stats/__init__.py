@@ -1,1 +1,1 @@
-"""Inference over runs: intervals and areas under learning curves. Works on plain numbers."""
+"""Inference over runs: arms, pairs, exact tests, intervals, areas under learning curves. Reads run directories only."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from esagent.config.files import user_path
 from esagent.config.target import import_target
 from esagent.core.episode import Completion, Score, Task, Trajectory, Turn
 from esagent.core.noise import key, permutation
@@ -46,9 +47,9 @@ class JsonlFamily:
         shares: Sequence[float] = (0.4, 0.15, 0.45),
         tools: Sequence[str] = (),
     ) -> None:
-        if len(shares) != len(SPLITS) or min(shares) < 0 or not math.isclose(sum(shares), 1.0):
-            raise ConfigError(f"task.options.shares: three numbers that sum to 1 are needed, not {list(shares)}")
-        self.path = Path(path).expanduser()
+        if not _is_shares(shares):
+            raise ConfigError(f"task.options.shares: three numbers that sum to 1 are needed, not {shares!r}")
+        self.path = user_path(path)
         self.scorer = scorer
         self._score = _scorer(scorer)
         self._tools = tuple(tool.spec for tool in make_tools(tools).values())
@@ -102,6 +103,11 @@ class JsonlFamily:
                 if reward != wanted:
                     problems.append(f"{task.id}: {text[:60]!r} scores {reward}, not {wanted}")
         return problems
+
+
+def _is_shares(value: Any) -> bool:
+    numbers = isinstance(value, (list, tuple)) and all(type(share) in (int, float) for share in value)
+    return numbers and len(value) == len(SPLITS) and min(value) >= 0 and math.isclose(sum(value), 1.0)
 
 
 def _scorer(name: str) -> Scorer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,20 @@ def test_a_snapshot_carries_the_whole_state(make: Callable[[], Backend], tmp_pat
     two.load(tmp_path / "s.safetensors")
     assert two.digest() == one.digest()
     assert two.apply(update(1)).digest == one.apply(update(1)).digest
+
+
+def test_a_forgotten_optimiser_keeps_the_parameters(make: Callable[[], Backend], tmp_path: Path) -> None:
+    """After it, momentum starts from nothing: the next step is the one of a backend that never had any."""
+    gathers = Update(0, update(0).terms, dict.fromkeys(MODULES, 0.5), "momentum", "block", {"momentum": 0.5})
+    one, two = make(), make()
+    one.apply(gathers)
+    two.apply(replace(gathers, rule="plain", scalars={}))
+    before = [c.text for c in one.generate(requests(UNPERTURBED), ())]
+    assert one.digest() != two.digest()
+    one.forget_optimiser()
+    two.forget_optimiser()
+    assert one.digest() == two.digest()
+    assert [c.text for c in one.generate(requests(UNPERTURBED), ())] == before
 
 
 def test_an_update_in_a_members_direction_gives_that_members_answers(make: Callable[[], Backend]) -> None:

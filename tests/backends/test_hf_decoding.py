@@ -51,6 +51,16 @@ def test_samples_depend_on_the_seed_alone() -> None:
     assert [c.text for c in engine.generate(list(reversed(ask)), [])] == texts[::-1]
 
 
+def test_greedy_sampled_and_closed_requests_share_a_batch() -> None:
+    ask = [Request("m", f"Task {i}", max_new_tokens=2 + i, stop=()) for i in range(3)]
+    ask += [Request("m", f"Task {i}", max_new_tokens=7 - i, stop=(), temperature=1.5, seed=i) for i in range(5)]
+    ask += [Request("m", f"Tool {i}:", choices=("add", "addition", "text"), temperature=float(i)) for i in range(2)]
+    alone = [backend().generate([request], [])[0].text for request in ask]
+    for order in (ask, ask[::-1], ask[1::2] + ask[::2]):
+        answers = dict(zip(order, backend().generate(order, []), strict=True))
+        assert [answers[request].text for request in ask] == alone
+
+
 def test_sampling_follows_the_probabilities() -> None:
     engine = backend()
     network = engine._network

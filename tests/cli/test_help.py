@@ -7,14 +7,17 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from tests.cli.conftest import Run
 
 HEAVY = ("torch", "transformers", "hydra", "omegaconf", "numpy", "scipy", "matplotlib", "vllm", "ray")
 
 
-def test_the_command_line_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize("command", ["train", "sweep", "stats"])
+def test_the_command_line_loads_nothing_heavy(command: str) -> None:
     code = (
-        "import json, sys\nsys.argv = ['esagent', 'train', '--help']\nimport esagent.cli.main as m\n"
+        f"import json, sys\nsys.argv = ['esagent', {command!r}, '--help']\nimport esagent.cli.main as m\n"
         "try:\n    m.main()\nexcept SystemExit:\n    pass\n"
         f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]), file=sys.stderr)"
     )
@@ -28,7 +31,8 @@ def test_help_is_quick_and_names_the_commands(esagent: Run) -> None:
     assert time.monotonic() - start < 2.0  # 0.1 s on an idle machine; the limit leaves room for a busy one
     assert done.returncode == 0
     assert done.stderr == ""
-    assert all(f"  {command} " in done.stdout for command in ("train", "resume"))
+    commands = ("train", "resume", "eval", "sweep", "stats", "ls", "show", "export")
+    assert all(f"  {command} " in done.stdout for command in commands)
 
 
 def test_version(esagent: Run) -> None:

@@ -59,14 +59,13 @@ def test_dry_run_as_json_is_one_object(esagent: Run) -> None:
     assert found["plan"]["training_episodes"] == 3 * 10 * 4
 
 
-def test_multirun_runs_every_job_and_tells_which_failed(esagent: Run, tmp_path: Path) -> None:
-    done = esagent("train", "-m", "seed=3,4", "budget.steps=-1,2", "task.options={}", "--dry-run", "--json")
-    assert done.returncode == 1
-    jobs = json.loads(done.stdout)["jobs"]
-    assert [job["exit_code"] for job in jobs] == [2, 0, 2, 0]
-    assert [job["summary"]["config"]["seed"] for job in jobs if job["summary"]] == [3, 4]
-    assert "2 of 4 jobs failed" in done.stderr
-    assert "budget.steps=-1: must be" in done.stderr
+def test_multirun_names_every_mistake_before_anything_starts(esagent: Run, tmp_path: Path) -> None:
+    done = esagent("train", "-m", "seed=3,4", "budget.steps=-1,2", "task.pool=0", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    first, second = sorted(done.stderr.splitlines())
+    assert first.startswith("esagent: budget.steps=-1: must be")
+    assert first.endswith("(in 2 of 4 jobs, as in seed=3 budget.steps=-1 task.pool=0)")
+    assert second == "esagent: task.pool=0: must be from 1 to 1000000"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -76,7 +75,7 @@ def test_multirun_takes_hub_ids_and_free_keys_of_ones_own_folder(esagent: Run, t
     overrides = ["budget=short", "model=Qwen/Qwen2.5-0.5B-Instruct", "sigma.modules.caller=0.5,2"]
     done = esagent("train", *overrides, "-m", "--dry-run", "--json", "--config-dir", "mine")
     assert done.returncode == 0, done.stderr
-    configs = [job["summary"]["config"] for job in json.loads(done.stdout)["jobs"]]
+    configs = [job["config"] for job in json.loads(done.stdout)["jobs"]]
     assert [config["sigma"]["modules"]["caller"] for config in configs] == [0.5, 2.0]
     assert {config["model"]["source"] for config in configs} == {"Qwen/Qwen2.5-0.5B-Instruct"}
     assert {config["budget"]["steps"] for config in configs} == {2}

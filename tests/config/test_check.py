@@ -128,11 +128,11 @@ def test_good_input(overrides: list[str], path: str, value: object) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "with blank", "it's", "back\\slash", "end\\", "q\\'", "d${x}", "ü,=[]{}"])
 def test_any_folder_can_be_a_model(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from esagent.config.overrides import _quoted
+    from esagent.config.overrides import quoted
 
     monkeypatch.chdir(tmp_path)
-    assert compose(["model=custom", f"model.source={_quoted('a/b')}"]).model.source == "a/b"
+    assert compose(["model=custom", f"model.source={quoted('a/b')}"]).model.source == "a/b"
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    parsed = OverridesParser.create().parse_override(f"model.source={_quoted(name)}")
+    parsed = OverridesParser.create().parse_override(f"model.source={quoted(name)}")
     assert parsed.value() == name

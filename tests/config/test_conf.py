@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from esagent.cli.bridge import expand
 from esagent.config import names
 from esagent.config.compose import compose
 from esagent.config.export import to_dict
 
 CONF = Path(__file__).parents[2] / "conf"
 FILES = sorted(CONF.rglob("*.yaml"))
-IDS = [str(path.relative_to(CONF)) for path in FILES]
+LAUNCHERS = sorted((CONF / "hydra" / "launcher").glob("*.yaml"))
 
 
 def header(path: Path) -> str:
@@ -23,17 +24,17 @@ def header(path: Path) -> str:
 
 def commands(path: Path) -> list[list[str]]:
     """Overrides of every command in the header, options left out."""
-    lines = re.findall(r"^# (?:Run|Override|Plan): +(esagent train.*)$", header(path), flags=re.M)
+    lines = re.findall(r"^# (?:Run|Override|Plan): +(esagent (?:train|sweep).*)$", header(path), flags=re.M)
     return [[word for word in shlex.split(line)[2:] if not word.startswith("-")] for line in lines]
 
 
 def test_all_groups_are_found() -> None:
     folders = {path.relative_to(CONF).parts[0] for path in FILES if path.parent != CONF}
-    assert folders == set(names.GROUPS)
+    assert folders == {*names.GROUPS, "hydra"}
     assert len(FILES) >= 24
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
+@pytest.mark.parametrize("path", [p for p in FILES if p not in LAUNCHERS], ids=lambda path: str(path.relative_to(CONF)))
 def test_composes_and_its_header_commands_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "questions.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
@@ -46,6 +47,17 @@ def test_composes_and_its_header_commands_run(path: Path, tmp_path: Path, monkey
         group = path.relative_to(CONF).parts[0]
         chosen = {f"{group}={path.stem}", "model=Qwen/Qwen2.5-0.5B-Instruct"}
         assert all(chosen & set(overrides) for overrides in found), f"the commands do not use {group}={path.stem}"
+
+
+@pytest.mark.parametrize("path", LAUNCHERS, ids=lambda path: path.stem)
+def test_a_launcher_composes_and_its_header_commands_run(path: Path) -> None:
+    assert "# Needs:" in header(path)
+    found = commands(path)
+    assert len(found) >= 2, "a header shows the command to run and an override"
+    grids = [expand(overrides, None) for overrides in found]
+    assert all(f"hydra/launcher={path.stem}" in overrides for overrides in found)
+    assert (grids[0].jobs, grids[0].base) != (grids[1].jobs, grids[1].base), "the override example changes nothing"
+    assert len(grids[0].jobs) == 12
 
 
 @pytest.mark.parametrize(

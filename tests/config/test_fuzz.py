@@ -11,9 +11,9 @@ from esagent.config.paths import schema_paths
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
 
-_words = st.sampled_from(
-    ["null", "true", "1e9", "-1", "0", "nan", "inf", "[]", "{}", "a", "[1,2]", "{a: 1}", "${x}", "''"]
-)
+_PLAIN = ["null", "true", "1e9", "-1", "0", "nan", "inf", "[]", "{}", "a", "[1,2]", "{a: 1}", "${x}", "''"]
+_PLACES = ["latest", "'~nobody/x'", "'a\0b'", "./" + "x" * 5000, "x" * 5000, "/", "'../..'"]
+_words = st.sampled_from([*_PLAIN, *_PLACES])
 _values = _words | st.integers().map(str) | st.floats().map(str) | st.text(max_size=12)
 _keys = st.sampled_from([*GROUPS, *schema_paths(), "hydra.run.dir", "hydra/launcher", "hydra"]) | st.text(max_size=8)
 _signs = st.sampled_from(["", "", "", "", "", "+", "++", "~"])

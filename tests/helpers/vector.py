@@ -117,6 +117,10 @@ class VectorBackend:
                 name, _, slot = rest.partition("/")
                 self._state[name][slot] = tensor
 
+    def forget_optimiser(self) -> None:
+        self._state = {name: {} for name in self.centre}
+        self._updates = 0
+
     def cost(self) -> Cost:
         return self._cost
 

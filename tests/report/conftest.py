@@ -1,9 +1,16 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from esagent.config.schema import Config
+from esagent.eval import Options, evaluate_run
+from esagent.runs.directory import RunDirectory
+from esagent.train import train
+from tests.helpers.vector import vector_config, vector_parts
 
 SUMMARY: dict[str, Any] = {
     "run": "runs/my study/20261130-124500-s0",
@@ -44,3 +51,31 @@ def finished(tmp_path: Path) -> Path:
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "summary.json").write_text(json.dumps(SUMMARY))
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run made by the program itself, finished and evaluated, in the world without a language model."""
+    folder = tmp_path_factory.mktemp("world") / "runs"
+    config = vector_config(folder)
+    run = RunDirectory(Path(train(config, build=vector_parts)["run"]))
+
+    def build(config: Config) -> Any:
+        parts = vector_parts(config)
+        return parts.agent, parts.backend, parts.facts
+
+    evaluate_run(run, config, config, Options("heldout", k=2), plain=True, build=build)
+    return folder
+
+
+@pytest.fixture
+def runs(world: Path, tmp_path: Path) -> Path:
+    """A copy of `world` to spoil."""
+    return Path(shutil.copytree(world, tmp_path / "runs"))
+
+
+@pytest.fixture
+def run(runs: Path) -> Path:
+    """The run in it."""
+    (found,) = (runs / "vector").iterdir()
+    return found

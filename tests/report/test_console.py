@@ -101,6 +101,9 @@ def test_the_summary_says_all_that_matters(capsys: pytest.CaptureFixture[str]) -
     ):
         assert fact in out
     assert "runs/my study/20261130-124500-s0/curve.svg" in out
+    run = "'runs/my study/20261130-124500-s0'"
+    for command in (f"show {run} --html", f"show {run} --episode 0", f"eval {run} --k 8"):
+        assert f"esagent {command} " in out
     assert "esagent train task.level=medium seed=1 " in out
     assert "esagent train --multirun task.level=medium seed=1,2,3 " in out
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tests.runs.steps"])
+_context.set_forkserver_preload(["tests.runs.warm"])
 
 
 def context() -> Any:

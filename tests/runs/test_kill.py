@@ -1,113 +1,149 @@
-"""Real processes really killed (SIGKILL) at named moments; the continued run must end like an undisturbed one."""
+"""The quickstart really killed (SIGKILL), at every boundary in turn and at random instants: it ends as undisturbed."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import esagent.runs.atomic as atomic
-from esagent.runs.directory import RunDirectory, create_run
-from esagent.runs.journal import Journal, read_journal
-from esagent.runs.snapshots import list_snapshots
+from esagent.config.schema import Config
+from esagent.core.noise import key, uniform
+from esagent.runs.directory import RunDirectory
+from esagent.runs.find import list_runs
+from tests.helpers.tiny import make_tiny_folder
+from tests.runs.boundaries import BEGINNING, BOUNDARIES, ENDING, RUNNING, arm
 from tests.runs.limited import context
-from tests.runs.steps import STEPS, work
-from tests.runs.vector_backend import VectorBackend
+from tests.runs.story import story
+from tests.runs.tiny_run import go_on, tiny_config
 
 pytestmark = pytest.mark.kill
 
-
-def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _on_call(owner: Any, name: str, count: int, before: Callable[..., None], after: Callable[..., None]) -> None:
-    """From now on the `count`-th call of `owner.name` is wrapped in `before` and `after`."""
-    original, calls = getattr(owner, name), [0]
-
-    def wrapped(*arguments: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == count:
-            before(*arguments)
-        result = original(*arguments)
-        if calls[0] == count:
-            after(*arguments)
-        return result
-
-    setattr(owner, name, wrapped)
+INSTANTS = int(os.environ.get("ESAGENT_TEST_INSTANTS", "30"))
+EACH_BOUNDARY = bool(os.environ.get("ESAGENT_TEST_EACH_BOUNDARY"))
 
 
-def _nothing(*arguments: Any) -> None:
-    pass
+def child(function: Callable[..., None], *arguments: Any) -> Any:
+    process = context().Process(target=function, args=arguments)
+    process.start()
+    return process
 
 
-def _kill(*arguments: Any) -> None:
-    _die()
+def _work(config: Config, ready: Any = None) -> None:
+    if ready is not None:
+        ready.set()
+    go_on(config)
 
 
-def _half_a_line(journal: Journal, record: Any) -> None:
-    """Write part of what append would, as a kill within the write leaves it."""
-    os.write(journal._file.fileno(), b'{"checksum":"5f1c","digest":"00"')
-    _die()
+def _die_at(config: Config, boundary: str) -> None:
+    arm(boundary)
+    go_on(config)
 
 
-def _half_a_file(backend: VectorBackend, path: Path) -> None:
-    path.write_bytes(b"\x40\0\0\0\0\0\0\0{")
-    _die()
-
-
-# Journal.append is called once a step; VectorBackend.save, os.replace (twice) and sync_folder once per written file.
-MOMENTS: dict[str, tuple[Any, str, int, Callable[..., None], Callable[..., None], int]] = {
-    "before an append": (Journal, "append", 4, _kill, _nothing, 3),
-    "within an append": (Journal, "append", 4, _half_a_line, _nothing, 3),
-    "after an append": (Journal, "append", 4, _nothing, _kill, 4),
-    "within a snapshot": (VectorBackend, "save", 2, _half_a_file, _nothing, 4),
-    "between a snapshot's sync and its rename": (atomic.os, "replace", 3, _kill, _nothing, 4),
-    "between a snapshot's rename and the folder's sync": (atomic.os, "replace", 3, _nothing, _kill, 4),
-    "between a snapshot and its note": (atomic.os, "replace", 4, _kill, _nothing, 4),
-}
-
-
-def _victim(run: RunDirectory, moment: str) -> None:
-    owner, name, count, before, after, _ = MOMENTS[moment]
-    _on_call(owner, name, count, before, after)
-    work(run)
+def ended(process: Any) -> int:
+    process.join(120)
+    assert process.exitcode is not None, "the child hangs"
+    return int(process.exitcode)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return work(create_run(tmp_path_factory.mktemp("undisturbed"), "a", 0, ""))
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_killed_and_continued(run: RunDirectory, undisturbed: str, moment: str) -> None:
-    child = context().Process(target=_victim, args=(run, moment))
-    child.start()
-    child.join(60)
-    assert child.exitcode == -signal.SIGKILL
-    assert len(read_journal(run.journal)) == MOMENTS[moment][-1], "the kill came at another moment than named"
-    assert [s.step for s in list_snapshots(run.snapshots)] == [2], "no unfinished snapshot may count"
-    assert work(run) == undisturbed
-    assert len(read_journal(run.journal)) == STEPS
-    snapshots = list_snapshots(run.snapshots)
-    assert [s.damage() for s in snapshots] == ["", ""]
-    assert snapshots[-1].step == STEPS
-    assert not list(run.path.rglob(".tmp-*"))
+@pytest.fixture(scope="module")
+def undisturbed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], float]:
+    """What an undisturbed run leaves, and how many seconds it took."""
+    config = tiny_config(model, tmp_path_factory.mktemp("undisturbed") / "runs")
+    ready = context().Event()
+    process = child(_work, config, ready)
+    assert ready.wait(120)
+    start = time.monotonic()
+    assert ended(process) == 0, Path(f"{config.runs_dir}.log").read_text()
+    (run,) = list_runs(config.runs_dir)
+    return story(run), time.monotonic() - start
 
 
-def test_killed_over_and_over(run: RunDirectory, undisturbed: str) -> None:
-    for _ in range(STEPS):
-        child = context().Process(target=_second_append_is_the_last, args=(run,))
-        child.start()
-        child.join(60)
-        assert child.exitcode in (0, -signal.SIGKILL)
-    assert work(run) == undisturbed
+def test_the_undisturbed_run_is_worth_comparing_with(undisturbed: tuple[dict[str, Any], float]) -> None:
+    told, _ = undisturbed
+    digests = {record["digest"] for record in told["records"]}
+    assert len(told["records"]) == len(digests) == 4
+    assert all(len({reward for member in record["rewards"] for reward in member}) > 4 for record in told["records"])
 
 
-def _second_append_is_the_last(run: RunDirectory) -> None:
-    _on_call(Journal, "append", 2, _half_a_line, _nothing)
-    work(run)
+def finish(config: Config) -> RunDirectory:
+    assert ended(child(_work, config)) == 0, Path(f"{config.runs_dir}.log").read_text()
+    (run,) = list_runs(config.runs_dir)
+    return run
+
+
+@pytest.mark.parametrize("boundaries", [BEGINNING, RUNNING], ids=["beginning", "running"])
+def test_killed_at_every_boundary_in_turn(
+    model: Path, tmp_path: Path, undisturbed: tuple[dict[str, Any], float], boundaries: dict[str, Any]
+) -> None:
+    config = tiny_config(model, tmp_path / "runs")
+    for boundary in boundaries:
+        code = ended(child(_die_at, config, boundary))
+        assert code == -signal.SIGKILL, f"{boundary}: {code}\n{Path(f'{config.runs_dir}.log').read_text()}"
+    assert story(finish(config)) == undisturbed[0]
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES if EACH_BOUNDARY else ENDING)
+def test_killed_at_one_boundary(
+    model: Path, tmp_path: Path, undisturbed: tuple[dict[str, Any], float], boundary: str
+) -> None:
+    config = tiny_config(model, tmp_path / "runs")
+    assert ended(child(_die_at, config, boundary)) == -signal.SIGKILL
+    assert story(finish(config)) == undisturbed[0]
+
+
+COMPOSITIONS = {
+    "core": ["space=core", "space.rank=4"],
+    "core on all tokens, momentum": [
+        "space=core",
+        "space.positions=all",
+        "algorithm.rule=momentum",
+        "algorithm.momentum=0.9",
+    ],
+    "adam": ["algorithm.rule=adam"],
+    "joint, ranks": ["allocation=joint", "algorithm.shaping=ranks"],
+    "plain estimate, schedules": ["algorithm.normalise=none", "sigma.schedule=cosine", "sigma.end=0.5"],
+    "one module": ["agent=react", "allocation=joint"],
+}
+
+
+@pytest.mark.parametrize("overrides", COMPOSITIONS.values(), ids=COMPOSITIONS)
+def test_every_algorithm_and_space_is_rebuilt_from_its_journal(
+    model: Path, tmp_path: Path, overrides: list[str]
+) -> None:
+    """Killed after the second of four steps, all snapshots lost: what goes on is replayed from the base."""
+    whole = tiny_config(model, tmp_path / "whole", "space.layers=2-3", *overrides)
+    killed = tiny_config(model, tmp_path / "killed", "space.layers=2-3", *overrides)
+    undisturbed = story(finish(whole))
+    assert len({record["digest"] for record in undisturbed["records"]}) == 4
+    assert ended(child(_die_at, killed, "after a record")) == -signal.SIGKILL
+    for path in list_runs(killed.runs_dir)[0].snapshots.iterdir():
+        path.unlink()
+    resumed = story(finish(killed))
+    for told in (undisturbed, resumed):
+        del told["files"]  # snapshots of states that were passed before
+    assert resumed == undisturbed
+
+
+@pytest.mark.parametrize("number", range(INSTANTS))
+def test_killed_at_a_random_instant(
+    model: Path, tmp_path: Path, undisturbed: tuple[dict[str, Any], float], number: int
+) -> None:
+    told, seconds = undisturbed
+    config = tiny_config(model, tmp_path / "runs")
+    ready = context().Event()
+    process = child(_work, config, ready)
+    assert ready.wait(120)
+    time.sleep(seconds * float(uniform(key("instant", number), 1)[0]))
+    process.kill()
+    assert ended(process) in (0, -signal.SIGKILL)
+    assert story(finish(config)) == told

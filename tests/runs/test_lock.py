@@ -36,6 +36,25 @@ def test_a_second_holder_is_refused_until_the_first_is_killed(run: RunDirectory)
         assert list(run.snapshots.iterdir()) == []
 
 
+def test_a_lock_file_that_is_deleted_or_damaged_lets_nobody_in(run: RunDirectory) -> None:
+    ready = context().Event()
+    child = context().Process(target=_hold, args=(run, ready))
+    child.start()
+    assert ready.wait(30)
+    for damage in (lambda: run.lock.write_bytes(b"\xff\0"), run.lock.unlink):
+        damage()
+        with pytest.raises(RunError, match=f"in use by process {child.pid} on"), locked(run):
+            pass
+    for content, shown in ((b"\xff\0\x1b[2J", "another process"), (b"", "another process"), (b"a\nb", "a b")):
+        run.lock.with_suffix(".holder").write_bytes(content)
+        with pytest.raises(RunError, match=f"in use by {shown}; wait"), locked(run):
+            pass
+    child.kill()
+    child.join(30)
+    with locked(run):
+        pass
+
+
 def test_released_after_an_error_and_not_twice_in_one_process(run: RunDirectory) -> None:
     def fail() -> None:
         with pytest.raises(RunError, match="in use"), locked(run):

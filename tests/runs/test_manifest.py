@@ -15,7 +15,9 @@ from esagent.runs.manifest import build_manifest, differences, git_state
 def _build(**changes: object) -> dict[str, object]:
     settings: dict[str, object] = {
         "config": "seed: 0\n",
+        "settings": {"seed": 0},
         "model_hash": "abc",
+        "initial_digest": "00",
         "seeds": {"run": 2**63},
         "dtype": "float32",
         "threads": 2,
@@ -41,7 +43,8 @@ def test_it_says_what_ran(tmp_path: Path) -> None:
 def test_it_loads_nothing_heavy() -> None:
     code = (
         "import sys, esagent.runs.manifest as m\n"
-        "m.build_manifest(config='', model_hash='', seeds={}, dtype='', threads=1, device='cpu', deterministic=False)\n"
+        "m.build_manifest(config='', settings={}, model_hash='', initial_digest='', seeds={}, dtype='', threads=1, "
+        "device='cpu', deterministic=False)\n"
         "print([n for n in ('torch', 'transformers') if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

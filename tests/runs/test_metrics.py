@@ -1,7 +1,7 @@
 import math
 from pathlib import Path
 
-from esagent.runs.metrics import append_row, read_rows, rewind
+from esagent.runs.metrics import append_row, read_lines, read_rows
 
 
 def test_rows_come_back_without_what_is_not_finite(tmp_path: Path) -> None:
@@ -11,12 +11,17 @@ def test_rows_come_back_without_what_is_not_finite(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "none") == []
 
 
-def test_rewind_takes_away_what_is_ahead(tmp_path: Path) -> None:
+def test_what_is_no_whole_row_is_left_out_and_can_be_told(tmp_path: Path) -> None:
     path = tmp_path / "m"
-    for kind, step in (("evaluation", 0), ("step", 0), ("step", 1), ("evaluation", 2), ("step", 2), ("evaluation", 3)):
-        append_row(path, {"kind": kind, "step": step})
-    rewind(path, 2)
-    kept = [(row["kind"], row["step"]) for row in read_rows(path)]
-    assert kept == [("evaluation", 0), ("step", 0), ("step", 1), ("evaluation", 2)]
-    rewind(tmp_path / "none", 2)
-    assert not (tmp_path / "none").exists()
+    whole = b'{"kind":"step","step":0}\n'
+    junk = [
+        b"{\n",
+        b"[1]\n",
+        b'{"kind":"step","step":"0"}\n',
+        b'{"kind":"step","step":-1}\n',
+        b"\xff\0\n",
+        b'{"step":1}\n',
+    ]
+    path.write_bytes(whole + b"".join(junk) + whole + whole[:-1])
+    assert read_rows(path) == [{"kind": "step", "step": 0}] * 2
+    assert [row is None for row in read_lines(path)] == [False, *[True] * len(junk), False, True]

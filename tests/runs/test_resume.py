@@ -1,16 +1,21 @@
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from esagent.errors import RunError
 from esagent.runs.directory import RunDirectory, create_run
+from esagent.runs.identity import Identity
 from esagent.runs.journal import Journal, read_journal
-from esagent.runs.metrics import read_rows
 from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import list_snapshots, write_snapshot
-from tests.runs.steps import STEPS, work
+from tests.runs.steps import START, STEPS, work
 from tests.runs.vector_backend import VectorBackend, update_of
+
+
+def recovered(run: RunDirectory, backend: VectorBackend) -> list[dict[str, Any]]:
+    with recover(run, backend, START) as journal:
+        return journal.records
 
 
 @pytest.fixture
@@ -21,12 +26,11 @@ def undisturbed(tmp_path: Path) -> str:
 def test_a_run_in_two_parts_ends_like_one_in_one(run: RunDirectory, undisturbed: str) -> None:
     work(run, steps=3)
     assert work(run) == undisturbed
-    assert [row["step"] for row in read_rows(run.metrics)] == list(range(STEPS))
 
 
 def test_nothing_done_yet(run: RunDirectory) -> None:
     backend = VectorBackend()
-    assert recover(run, backend) == (0, [])
+    assert recovered(run, backend) == []
     assert backend.digest() == VectorBackend().digest()
 
 
@@ -35,8 +39,7 @@ def test_without_snapshots_all_is_replayed(run: RunDirectory, undisturbed: str) 
     for path in run.snapshots.iterdir():
         path.unlink()
     backend = VectorBackend()
-    next_step, records = recover(run, backend)
-    assert (next_step, len(records), backend.digest()) == (STEPS, STEPS, undisturbed)
+    assert (len(recovered(run, backend)), backend.digest()) == (STEPS, undisturbed)
 
 
 def test_a_snapshot_spares_the_replay_of_earlier_steps(run: RunDirectory) -> None:
@@ -48,17 +51,34 @@ def test_a_snapshot_spares_the_replay_of_earlier_steps(run: RunDirectory) -> Non
             replayed.append(update.step)
             return super().apply(update)
 
-    recover(run, Watched())
+    recovered(run, Watched())
     assert replayed == [4]
 
 
-def test_a_snapshot_ahead_of_the_journal_is_ignored(run: RunDirectory, undisturbed: str) -> None:
+def test_a_snapshot_of_a_step_whose_record_was_torn_is_withdrawn(
+    run: RunDirectory, undisturbed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    work(run)
+    run.journal.write_bytes(run.journal.read_bytes()[:-20])
+    backend = VectorBackend()
+    assert len(recovered(run, backend)) == 5
+    assert "deleted, for they are ahead of the journal: snapshots/step-000006.safetensors" in caplog.text
+    assert [snapshot.step for snapshot in list_snapshots(run.snapshots)] == [0, 4]
+    assert backend.digest() == read_journal(run.journal)[4]["digest"]
+    assert work(run) == undisturbed
+
+
+def test_fresh_weights_beside_an_older_journal_are_refused(run: RunDirectory, undisturbed: str) -> None:
     work(run)
     lines = run.journal.read_bytes().splitlines(keepends=True)
     run.journal.write_bytes(b"".join(lines[:5]))
-    backend = VectorBackend()
-    assert recover(run, backend)[0] == 5
-    assert backend.digest() == read_journal(run.journal)[4]["digest"]
+    with pytest.raises(
+        RunError, match=r"holds 5 steps, but snapshots/step-000006.safetensors was written after step 5"
+    ):
+        recover(run, VectorBackend(), START)
+    assert run.journal.read_bytes() == b"".join(lines[:5])
+    for path in run.snapshots.glob("step-000006.*"):
+        path.unlink()
     assert work(run) == undisturbed
 
 
@@ -68,9 +88,9 @@ def test_a_snapshot_of_another_history_is_ignored(
     work(run)
     stranger = VectorBackend()
     stranger.apply(update_of(99))
-    write_snapshot(run.snapshots, STEPS, stranger)
+    write_snapshot(run.snapshots, STEPS, stranger, START.seal)
     backend = VectorBackend()
-    recover(run, backend)
+    recovered(run, backend)
     assert backend.digest() == undisturbed
     assert "not of the state the journal describes" in caplog.text
 
@@ -85,7 +105,7 @@ def test_other_numbers_on_replay_name_the_step(run: RunDirectory) -> None:
             return super().apply(update)
 
     with pytest.raises(RunError, match="replaying step 2 gave digest"):
-        recover(run, Other())
+        recover(run, Other(), START)
 
 
 def test_a_snapshot_that_loads_as_something_else(run: RunDirectory) -> None:
@@ -97,7 +117,7 @@ def test_a_snapshot_that_loads_as_something_else(run: RunDirectory) -> None:
             self.theta["caller"][0] += 1e-3
 
     with pytest.raises(RunError, match=r"loading step-000006.safetensors gave digest"):
-        recover(run, Other())
+        recover(run, Other(), START)
 
 
 def test_any_earlier_state_can_be_reached(run: RunDirectory) -> None:
@@ -105,32 +125,41 @@ def test_any_earlier_state_can_be_reached(run: RunDirectory) -> None:
     records = read_journal(run.journal)
     for upto in range(1, STEPS + 1):
         backend = VectorBackend()
-        replay(run.snapshots, records, backend, upto)
+        replay(run.snapshots, records, backend, upto, START)
         assert backend.digest() == records[upto - 1]["digest"]
 
 
 def test_going_back_to_the_start_needs_its_snapshot(run: RunDirectory) -> None:
     backend = VectorBackend()
-    start = write_snapshot(run.snapshots, 0, backend)
+    start = write_snapshot(run.snapshots, 0, backend, START.seal)
     backend.apply(update_of(0))
-    replay(run.snapshots, [], backend, 0)
+    replay(run.snapshots, [], backend, 0, START)
     assert backend.digest() == VectorBackend().digest()
     start.path.write_bytes(b"damaged")
     with pytest.raises(RunError, match="no sound snapshot of the start"):
-        replay(run.snapshots, [], backend, 0)
+        replay(run.snapshots, [], backend, 0, START)
 
 
-def test_a_torn_line_costs_one_step_and_its_metrics(run: RunDirectory, undisturbed: str) -> None:
-    work(run)
-    run.journal.write_bytes(run.journal.read_bytes()[:-20])
-    with run.metrics.open("a") as file:
-        for step, split in ((5, "pool"), (6, "pool")):
-            file.write(json.dumps({"kind": "evaluation", "step": step, "split": split}) + "\n")
-        file.write('{"kind": "step", "st')
-    assert recover(run, VectorBackend())[0] == 5
-    rows = read_rows(run.metrics)
-    assert [(r["kind"], r["step"]) for r in rows] == [("step", s) for s in range(5)] + [("evaluation", 5)]
-    assert work(run) == undisturbed
+def test_a_lost_snapshot_of_the_start_is_written_again(run: RunDirectory, caplog: pytest.LogCaptureFixture) -> None:
+    work(run, steps=3)
+    recovered(run, VectorBackend())
+    assert "snapshot of the start is missing" in caplog.text
+    backend = VectorBackend()
+    backend.apply(update_of(0))
+    replay(run.snapshots, [], backend, 0, START)
+    assert backend.digest() == START.digest
+
+
+def test_a_run_that_began_elsewhere_starts_from_its_first_snapshot_or_not_at_all(run: RunDirectory) -> None:
+    other = VectorBackend()
+    other.apply(update_of(7))
+    elsewhere = Identity(START.seal, other.digest())
+    with pytest.raises(RunError, match=f"began from digest {other.digest()}, its settings now give {START.digest}"):
+        recover(run, VectorBackend(), elsewhere)
+    write_snapshot(run.snapshots, 0, other, START.seal)
+    backend = VectorBackend()
+    recover(run, backend, elsewhere).close()
+    assert backend.digest() == other.digest()
 
 
 def test_damage_further_up_stops_the_resume(run: RunDirectory) -> None:
@@ -139,7 +168,7 @@ def test_damage_further_up_stops_the_resume(run: RunDirectory) -> None:
     run.journal.write_bytes(b"".join([lines[0], lines[1].replace(b"momentum", b"momentun"), *lines[2:]]))
     before = run.journal.read_bytes()
     with pytest.raises(RunError, match="line 2 of 6"):
-        recover(run, VectorBackend())
+        recover(run, VectorBackend(), START)
     assert run.journal.read_bytes() == before
 
 

@@ -219,6 +219,10 @@ class HFBackend:
         self.space.parameters.load(path)
         self._prefixes.forget()
 
+    def forget_optimiser(self) -> None:
+        """Keep the searched parameters and start the optimiser anew."""
+        self.space.parameters.forget_optimiser()
+
     def cost(self) -> Cost:
         """Everything generated so far; FLOPs are those really done, 2 per parameter and token."""
         net, meter = self._network, self.meter

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -28,6 +29,7 @@ from esagent.backends.hf.prompts import PromptStates
 from esagent.backends.hf.slots import NEUTRAL
 from esagent.backends.hf.store import KVStore, Source
 
+_LOGITS_AT_ONCE = 64  # one row alone costs a third of as many; each takes a vocabulary of memory
 _COMPACT_BELOW = 0.9  # copying the answers of the rows left costs about as much as computing a tenth of them once more
 
 
@@ -231,17 +233,31 @@ class Engine:
         )
         meter.upper_tokens += len(states)
         meter.head_tokens += len(states)
-        chosen = net.greedy(states).tolist()
+        chosen = net.greedy(states).tolist() if any(job.greedy for job in live.jobs) else []
+        picked = iter(self._picked(live, feeds, states))
         at = 0
         for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
             size = 1 + len(guess.tokens)
             if not outcome.reason:
-                own = chosen[at : at + size] if job.greedy else self._special(job, outcome, states[at])
+                own = chosen[at : at + size] if job.greedy else [next(picked)]
                 self._take(job, outcome, own, guess)
             at += size
 
-    def _special(self, job: Job, outcome: Outcome, state: Tensor) -> list[int]:
-        return [pick(job, outcome.tokens, self._net.logits(state[None])[0])]
+    def _picked(self, live: Live, feeds: Sequence[Tokens], states: Tensor) -> list[int]:
+        """Next tokens of the unfinished rows that are sampled or constrained, in order; many rows' logits at once."""
+        places = accumulate((len(feed) for feed in feeds), initial=0)
+        rows = [
+            (job, outcome, place)
+            for job, outcome, place in zip(live.jobs, live.outcomes, places, strict=False)
+            if not (outcome.reason or job.greedy)
+        ]
+        tokens = []
+        at_once = 1 if self._net.chunk else _LOGITS_AT_ONCE  # with fixed shapes no row may depend on its neighbours
+        for first in range(0, len(rows), at_once):
+            part = rows[first : first + at_once]
+            logits = self._net.logits(states[[place for *_, place in part]])
+            tokens += [pick(job, outcome.tokens, row) for (job, outcome, _), row in zip(part, logits, strict=True)]
+        return tokens
 
     def _trunk_step(self, live: Live, feeds: Sequence[Tokens], places: Sequence[int]) -> tuple[Tensor, Tensor]:
         """States of the nodes' new tokens below the searched layers, and for every token of every row its place there.

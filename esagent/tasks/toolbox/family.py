@@ -116,6 +116,8 @@ class ToolboxFamily:
 
 def _weights(given: Mapping[str, float]) -> Weights:
     known = [field.name for field in dataclasses.fields(Weights)]
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"task.options.weights: a share for each of {', '.join(known)} is needed, not {given!r}")
     problems = [f"task.options.weights: no part {n!r}; parts are {', '.join(known)}" for n in given if n not in known]
     if problems:
         raise ConfigError(*problems)

@@ -1,0 +1,138 @@
+"""`esagent show`: a run in full, one of its conversations, or its report page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from esagent.cli.errors import guarded, tell
+from esagent.cli.output import print_json, to_terminal
+from esagent.cli.train import Json
+
+if TYPE_CHECKING:
+    from esagent.report.episodes import Wanted
+    from esagent.runs.directory import RunDirectory
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.")]
+Page = Annotated[
+    Path | None, typer.Argument(metavar="[PATH]", help="With --html: the file.  [default: RUN/report.html]")
+]
+Episode = Annotated[
+    str | None,
+    typer.Option("--episode", help="Print one conversation: its number, from 0, or the id of its task."),
+]
+Step = Annotated[int | None, typer.Option("--step", min=0, help="... after that many updates.  [default: the last]")]
+SplitName = Annotated[str | None, typer.Option("--split", help="... on pool, validation or heldout.")]
+Member = Annotated[int | None, typer.Option("--member", min=0, help="... of a member of that step's population.")]
+Eval = Annotated[str | None, typer.Option("--eval", help="... of an evaluation by esagent eval: its id, or latest.")]
+AgentName = Annotated[str | None, typer.Option("--agent", help="... by base or trained, in that evaluation.")]
+Sample = Annotated[int | None, typer.Option("--sample", min=0, help="... sampled, in that evaluation.")]
+
+
+def show(
+    run: RunName,
+    page: Page = None,
+    html: Annotated[bool, typer.Option("--html", help="Write the report page, one self-contained file.")] = False,
+    episode: Episode = None,
+    step: Step = None,
+    split: SplitName = None,
+    member: Member = None,
+    eval_id: Eval = None,
+    agent: AgentName = None,
+    sample: Sample = None,
+    as_json: Json = False,
+) -> None:
+    """Show a run: settings, results, modules, files; or one conversation; or write its report page."""
+    with guarded():
+        from esagent.errors import ConfigError
+        from esagent.report.episodes import Wanted
+        from esagent.runs.find import find_run
+
+        wanted = Wanted(step, split, member, eval_id, agent, sample)
+        if episode is None and wanted != Wanted():
+            raise ConfigError(
+                "--step, --split, --member, --eval, --agent and --sample choose an episode; add --episode N"
+            )
+        if page is not None and not html:
+            raise ConfigError(f"{page}: a file is written with --html alone; for one conversation use --episode N")
+        if html and episode is not None:
+            raise ConfigError("--html and --episode: one at a time; the page has examples of its own")
+        directory = find_run(run)
+        if episode is not None:
+            _episode(directory, episode, wanted, as_json=as_json)
+        elif html:
+            _page(directory, page, as_json=as_json)
+        else:
+            _overview(directory, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _readable(where: Path) -> Iterator[None]:
+    """Within: what does not have the shape of a run's files becomes one line."""
+    from esagent.errors import RunError
+
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RunError(f"{where} holds something that no run writes ({type(error).__name__}: {error})") from error
+
+
+def _overview(directory: RunDirectory, *, as_json: bool) -> None:
+    from esagent.report.overview import overview, render
+    from esagent.report.run import read_run
+
+    found = read_run(directory.path)
+    with _readable(directory.path):
+        data = overview(found, _settings(found.config))
+        shown = render(data)
+    if as_json:
+        print_json(data)
+        return
+    to_terminal(shown)
+    for problem in found.problems:
+        tell(f"{found.label}: {problem}")
+
+
+def _episode(directory: RunDirectory, which: str, wanted: Wanted, *, as_json: bool) -> None:
+    from esagent.report.conversation import render
+    from esagent.report.episodes import find_episode, find_file
+
+    path = find_file(directory, wanted)
+    with _readable(path):
+        number, found = find_episode(path, which, wanted)
+        shown = render(found)
+    if as_json:
+        print_json({"file": str(path), "number": number, "episode": found})
+    else:
+        from rich.text import Text
+
+        to_terminal(Text(f"{path}, episode {number}", style="dim"), shown)
+
+
+def _page(directory: RunDirectory, path: Path | None, *, as_json: bool) -> None:
+    from esagent.report.page import write_page
+    from esagent.report.run import read_run
+
+    found = read_run(directory.path)
+    with _readable(directory.path):
+        written = write_page(found, _settings(found.config), path or directory.path / "report.html")
+    if as_json:
+        print_json({"run": str(directory.path), "html": str(written)})
+    else:
+        typer.echo(written)
+
+
+def _settings(config: dict[str, Any]) -> dict[str, Any] | None:
+    """What differs from the defaults of this version; None where the run's configuration cannot be read."""
+    from esagent.config.changes import changes
+    from esagent.config.compose import compose
+    from esagent.config.export import to_dict
+    from esagent.errors import ConfigError
+
+    with contextlib.suppress(ConfigError):  # a configuration folder of one's own may have replaced the defaults
+        return changes(config, to_dict(compose())) if config else None
+    return None

@@ -1,0 +1,78 @@
+"""A run on one self-contained page: no script, nothing fetched, light and dark, legible in black and white."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+from markupsafe import Markup
+
+from esagent.report import conversation, figures
+from esagent.report.evaluation import interval
+from esagent.report.examples import examples
+from esagent.report.overview import overview
+from esagent.report.run import Run
+from esagent.report.text import amount, duration, number, size
+from esagent.runs.atomic import write_text
+
+_LABELS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
+_KINDS = {"gain": "Better", "loss": "Worse", "same": "Still wrong"}
+
+
+def write_page(run: Run, settings: Mapping[str, Any] | None, path: Path) -> Path:
+    """Write the page of `run` to `path` and return it. settings: see `overview`.
+
+    Raises EnvironmentFailure when the disk does not take it.
+    """
+    write_text(path, render_page(run, settings))
+    return path
+
+
+def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
+    """The page as HTML text; sections for which a run has no data are left out.
+
+    Raises ValueError, KeyError or TypeError for a run whose files hold what no run writes.
+    """
+    environment = Environment(
+        loader=PackageLoader("esagent.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": number,
+        "signed": lambda value: number(value, signed=True),
+        "amount": amount,
+        "duration": duration,
+        "bytes": size,
+        "interval": interval,
+        "signed_interval": lambda value: interval(value, signed=True),
+    }
+    environment.globals |= {
+        "modules_of": conversation.modules,
+        "first_mistake": conversation.first_mistake,
+        "outcome_text": conversation.outcome_text,
+        "note": conversation.completion_note,
+        "call_text": conversation.call_text,
+    }
+    content = {
+        "run": overview(run, settings),
+        "label": run.label,
+        "labels": _LABELS,
+        "kinds": _KINDS,
+        "style": Markup((Path(__file__).parent / "page.css").read_text()),
+        "curve": Markup(figures.learning_curve(run)),
+        "modules_figure": Markup(figures.module_figure(run)),
+        "examples": examples(run),
+        "config": yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True) if run.config else "",
+        "manifest": json.dumps(run.manifest, indent=2, ensure_ascii=False) if run.manifest else "",
+    }
+    try:
+        return environment.get_template("page.html.j2").render(content)
+    except TemplateError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,1 @@
+"""A state of a run as files that other programs load."""

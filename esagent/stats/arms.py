@@ -1,0 +1,90 @@
+"""Which runs belong to one arm of a study: those whose settings differ in nothing but the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from esagent.config.nearest import suggest_path
+from esagent.errors import ConfigError
+
+APART = ("seed", "name", "runs_dir")
+"""Settings that tell runs apart without making another arm."""
+
+ONE_ARM = "all"
+"""Label of an arm that has nothing to be told from."""
+
+Flat = Mapping[str, Any]
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"space": {"rank": 8}} as {"space.rank": 8}; an empty mapping has no keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return flat
+
+
+def telling_keys(configs: Sequence[Flat]) -> list[str]:
+    """The fewest keys, taken in order, that tell all arms apart.
+
+    Names go first, as `model.name` says more than `model.source`; a key that splits no group further is left out, so
+    settings that change together are named once.
+    """
+    keys = [key for key in dict.fromkeys(key for config in configs for key in config) if key not in APART]
+    differing = [key for key in keys if len({_show(config.get(key)) for config in configs}) > 1]
+    differing.sort(key=lambda key: not key.endswith(".name"))
+    arms = len({_values(config, differing) for config in configs})
+    chosen: list[str] = []
+    groups = 1
+    for key in differing:
+        finer = len({_values(config, [*chosen, key]) for config in configs})
+        if finer > groups:
+            chosen, groups = [*chosen, key], finer
+        if groups == arms:
+            break
+    return [key for key in keys if key in chosen]
+
+
+def label_arms(configs: Sequence[Flat], by: Sequence[str] = ()) -> list[str]:
+    """The arm of each flat configuration, as in `space.positions=all`; ONE_ARM when there is no other.
+
+    by: the keys that make an arm, instead of all that differ. Raises ConfigError for a key that no run has.
+    """
+    known = list(dict.fromkeys(key for config in configs for key in config))
+    unknown = [key for key in by if key not in known]
+    if unknown:
+        raise ConfigError(*(f"--by {key}: no run has this setting; {suggest_path(key, known)}" for key in unknown))
+    keys = list(by) or telling_keys(configs)
+    return [" ".join(f"{key}={_show(config.get(key))}" for key in keys) or ONE_ARM for config in configs]
+
+
+def pairing_problems(configs: Sequence[Flat]) -> list[str]:
+    """What the arms do not share although a paired comparison needs it: tasks and their order, base weights, budget."""
+    problems = []
+    for shared, prefixes in _SHARED.items():
+        keys = dict.fromkeys(key for config in configs for key in config if key.startswith(prefixes))
+        differing = [key for key in keys if len({_show(config.get(key)) for config in configs}) > 1]
+        if differing:
+            problems.append(f"not paired: arms differ in {', '.join(differing)}, so they do not share {shared}")
+    return problems
+
+
+_SHARED = {
+    "base weights": ("model.",),
+    "tasks": ("task.",),
+    "the order of tasks": ("budget.tasks_per_step",),
+    "one budget": ("budget.steps", "algorithm.directions", "algorithm.antithetic"),
+}
+
+
+def _values(config: Flat, keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_show(config.get(key)) for key in keys)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_show, value))}]"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

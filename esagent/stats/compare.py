@@ -1,0 +1,131 @@
+"""A study in numbers: every arm against the baseline over paired seeds.
+
+The unit is the training seed, so what is said is about the method, at n = number of seeds; the tasks that a run is
+scored on are averaged inside its metric.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from esagent.config.nearest import suggest
+from esagent.errors import ConfigError
+from esagent.runs.matching import forked_from
+from esagent.stats.arms import label_arms, pairing_problems
+from esagent.stats.inversion import Limits, sign_flip_interval
+from esagent.stats.pairs import complete
+from esagent.stats.results import METRICS, Measure, Result, measure
+from esagent.stats.signflip import SignFlip, sign_flip
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm's metric by seed."""
+
+    label: str
+    measures: dict[int, Measure]
+    runs: dict[int, Path]
+
+    @property
+    def mean(self) -> float:
+        """Mean over seeds."""
+        return float(np.mean([m.value for m in self.measures.values()]))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over seeds (n - 1); nan for one seed."""
+        values = [m.value for m in self.measures.values()]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+    @property
+    def gain(self) -> float:
+        """Mean gain over the base agent."""
+        return float(np.mean([m.gain for m in self.measures.values()]))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """arm - baseline, paired by seed."""
+
+    arm: str
+    differences: dict[int, float]
+    test: SignFlip
+    interval: Limits
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything `esagent stats` shows. `budget`: the training episodes that the area is taken over (auc alone)."""
+
+    metric: str
+    baseline: str
+    confidence: float
+    seeds: tuple[int, ...]
+    budget: int | None
+    arms: tuple[Arm, ...]
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[str, ...]
+
+
+def compare(
+    results: Sequence[Result], *, metric: str, baseline: str | None, by: Sequence[str] = (), confidence: float = 0.95
+) -> Report:
+    """Test every arm against `baseline`, an arm's label or a part of it that no other has.
+
+    Raises ConfigError: an unknown metric or baseline, one arm alone, incomplete pairs, or a run without the metric.
+    """
+    if metric not in METRICS:
+        raise ConfigError(f"--metric {metric}: {suggest(metric, METRICS)}")
+    labels = label_arms([result.config for result in results], by)
+    base = _choose(baseline, list(dict.fromkeys(labels)))
+    study = complete(results, labels)
+    used = [run for runs in study.grid.values() for run in runs.values()]
+    budget = min(run.budget for run in used)
+    arms = tuple(
+        Arm(
+            label,
+            {seed: measure(run, metric, budget) for seed, run in runs.items()},
+            {seed: run.path for seed, run in runs.items()},
+        )
+        for label, runs in study.grid.items()
+    )
+    (reference,) = (arm for arm in arms if arm.label == base)
+    comparisons = tuple(_compare(arm, reference, confidence) for arm in arms if arm is not reference)
+    notes = [
+        *pairing_problems([run.config for run in used]),
+        *(f"{run.path} is a fork: its first steps had other settings" for run in used if forked_from(run.path)),
+        *(f"{run.path} is passed over: it is not finished, another of its pair is" for run in study.passed_over),
+    ]
+    return Report(
+        metric, base, confidence, study.seeds, budget if metric == "auc" else None, arms, comparisons, tuple(notes)
+    )
+
+
+def _compare(arm: Arm, baseline: Arm, confidence: float) -> Comparison:
+    differences = {seed: m.value - baseline.measures[seed].value for seed, m in arm.measures.items()}
+    values = list(differences.values())
+    return Comparison(arm.label, differences, sign_flip(values), sign_flip_interval(values, confidence))
+
+
+def _choose(baseline: str | None, labels: Sequence[str]) -> str:
+    if len(labels) == 1:
+        raise ConfigError("all these runs are of one arm: their settings differ in the seed alone; name more runs")
+    listed = ", ".join(repr(label) for label in labels)
+    if baseline is None:
+        raise ConfigError(f"--baseline is missing: choose from {listed}")
+    if baseline in labels:
+        return baseline
+    partly = [label for label in labels if baseline in label]
+    if len(partly) == 1:
+        return partly[0]
+    if partly:
+        raise ConfigError(f"--baseline {baseline}: could be {', '.join(map(repr, partly))}")
+    parts = {part: label for label in labels for token in label.split() for part in (token, token.partition("=")[2])}
+    near = difflib.get_close_matches(baseline, [*labels, *parts], n=1, cutoff=0.5)
+    hint = f"did you mean {parts.get(near[0], near[0])}? " if near else ""
+    raise ConfigError(f"--baseline {baseline}: {hint}choose from {listed}")

@@ -1,0 +1,144 @@
+"""What a run directory says about its run: settings, how far it is, and its value of a metric. Nothing else is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from esagent.config.export import to_dict
+from esagent.config.nearest import suggest
+from esagent.config.schema import Config
+from esagent.errors import ConfigError
+from esagent.runs.atomic import reporting
+from esagent.runs.find import find_run
+from esagent.runs.metrics import read_rows
+from esagent.stats.arms import flatten
+from esagent.stats.auc import auc
+
+METRICS = ("auc", "final", "heldout")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run directory: `config` is flat and complete, `summary` None until the run is finished."""
+
+    path: Path
+    config: Mapping[str, Any]
+    summary: Mapping[str, Any] | None
+
+    @property
+    def seed(self) -> int:
+        """Training seed."""
+        return int(self.config["seed"])
+
+    @property
+    def episodes_per_step(self) -> int:
+        """Members times tasks of a step."""
+        members = int(self.config["algorithm.directions"]) * (2 if self.config["algorithm.antithetic"] else 1)
+        return members * int(self.config["budget.tasks_per_step"])
+
+    @property
+    def budget(self) -> int:
+        """Training episodes in all."""
+        return self.episodes_per_step * int(self.config["budget.steps"])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric of the trained agent, and the same of the base agent."""
+
+    value: float
+    base: float
+
+    @property
+    def gain(self) -> float:
+        """How much training added."""
+        return self.value - self.base
+
+
+def find_results(texts: Sequence[str], runs_dir: str | Path = "runs") -> list[Result]:
+    """The runs that `texts` name: run directories, folders of them, names under `runs_dir`, or run ids; each once.
+
+    Raises ConfigError with one line per text that names no run.
+    """
+    found: dict[Path, Result] = {}
+    problems: list[str] = []
+    for text in texts:
+        try:
+            paths = _paths(text, Path(runs_dir))
+            found |= {path.resolve(): read_result(path) for path in paths if path.resolve() not in found}
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+    return list(found.values())
+
+
+def read_result(path: Path) -> Result:
+    """The run at `path`. Raises ConfigError when its config.yaml or summary.json cannot be read."""
+    summary = path / "summary.json"
+    with reporting("read", path):
+        try:
+            config: Any = yaml.safe_load((path / "config.yaml").read_text())
+            result: Any = json.loads(summary.read_text()) if summary.exists() else None
+        except (yaml.YAMLError, ValueError) as error:
+            raise ConfigError(f"run {path} is damaged: {' '.join(str(error).split())}") from error
+    if not isinstance(config, Mapping) or not isinstance(result, Mapping | None):
+        raise ConfigError(f"run {path} is damaged: config.yaml or summary.json does not hold what it should")
+    flat = flatten(to_dict(Config())) | flatten(config)  # a run of an earlier version lacks later settings
+    return Result(path, flat, result)
+
+
+def measure(result: Result, metric: str, budget: int) -> Measure:
+    """The metric of a finished run, and of its base agent.
+
+    auc: area under the pool curve of the unperturbed agent over the first `budget` training episodes, divided by them.
+    final: mean reward on the pool after the last step. heldout: mean reward of the chosen state on held-out tasks.
+    Raises ConfigError when the run does not hold it.
+    """
+    if metric == "heldout":
+        part = (result.summary or {}).get("heldout")
+        if not part:
+            raise ConfigError(f"{result.path}: has no held-out result (task.heldout={result.config['task.heldout']})")
+        return Measure(float(part["trained"]), float(part["base"]))
+    curve = _pool_curve(result)
+    base, final = curve[min(curve)], curve[max(curve)]
+    if metric == "final":
+        return Measure(final, base)
+    if budget <= 0:
+        raise ConfigError(f"{result.path}: trained for no step, so it has no learning curve; use --metric final")
+    steps = sorted(curve)
+    return Measure(auc([step * result.episodes_per_step for step in steps], [curve[s] for s in steps], budget), base)
+
+
+def _pool_curve(result: Result) -> dict[int, float]:
+    """{updates done: mean pool reward}, with both ends. Of rows written twice the later one counts."""
+    rows = [row for row in read_rows(result.path / "metrics.jsonl") if row.get("split") == "pool"]
+    curve = {int(row["step"]): float(row["mean"]) for row in rows if row.get("mean") is not None}
+    missing = {0, int(result.config["budget.steps"])} - curve.keys()
+    if missing:
+        raise ConfigError(f"{result.path}: metrics.jsonl has no evaluation of the pool after step {min(missing)}")
+    return curve
+
+
+def _paths(text: str, runs_dir: Path) -> list[Path]:
+    if (Path(text) / "config.yaml").is_file():
+        return [Path(text)]
+    for folder in (Path(text), runs_dir / text):
+        below = [config.parent for pattern in ("*/config.yaml", "*/*/config.yaml") for config in folder.glob(pattern)]
+        if below:
+            return sorted(below)
+    if Path(text).is_dir():
+        raise ConfigError(f"{text}: holds no run (a folder with config.yaml)")
+    names = sorted({config.parent.parent.name for config in runs_dir.glob("*/*/config.yaml")})
+    if not names:
+        raise ConfigError(f"{text}: no such run, and {runs_dir} holds none")
+    try:
+        return [find_run(text, runs_dir).path]
+    except ConfigError as error:
+        raise ConfigError(f"{text}: no such folder or run; {suggest(text, names)}") from error

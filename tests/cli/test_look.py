@@ -1,0 +1,171 @@
+"""`eval`, `show` and `ls` as a user types them, on a run with a tiny language model; and what they say to mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import Result
+from typer.testing import CliRunner
+
+from esagent.cli.main import app
+from tests.helpers.tiny import make_tiny_folder
+
+MODEL = ["model=./tiny", "space.layers=last:2", "backend.threads=1"]
+SMALL = ["task.pool=4", "task.validation=4", "task.heldout=4", "budget.steps=2", "budget.tasks_per_step=2"]
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    """Run the command line in `folder`, in this process: the model's libraries are loaded once for all tests here."""
+    with contextlib.chdir(folder):
+        return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working folder with a tiny model and a finished run of it."""
+    folder = tmp_path_factory.mktemp("work")
+    threads = torch.get_num_threads()
+    make_tiny_folder(folder / "tiny")
+    done = call(folder, "train", *MODEL, *SMALL, "algorithm.directions=4", "seed=3", "--json")
+    assert done.exit_code == 0, done.stderr
+    yield folder
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def evaluated(folder: Path) -> dict:
+    done = call(folder, "eval", "latest", "split=heldout", "task.heldout=6", "--k", "2", "--temperature", "1", "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_eval_of_a_run_prints_one_object_and_keeps_it(folder: Path, evaluated: dict) -> None:
+    kept = folder / evaluated["eval"]
+    assert kept.parent.parent == folder / evaluated["run"]
+    assert json.loads((kept / "eval.json").read_text()) == evaluated
+    assert (evaluated["state"], evaluated["n"], evaluated["k"]) == (2, 6, 2)
+    assert set(evaluated["metrics"]["pass@2"]) == {"base", "trained", "gain"}
+    again = json.loads(call(folder, "eval", "latest", "task.heldout=6", "k=2", "temperature=1", "--json").stdout)
+    assert again["rewards"] == evaluated["rewards"]  # sampling draws from keys, not from a state
+    assert again["digests"] == evaluated["digests"]
+
+
+def test_eval_of_a_bare_model_prints_a_table(folder: Path) -> None:
+    done = call(folder, "eval", *MODEL, "--n", "3", "--k", "0", "--split", "validation")
+    assert done.exit_code == 0, done.stderr
+    assert "3 validation tasks" in done.stdout
+    assert "gain" not in done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    (kept,) = (folder / "runs" / "eval").iterdir()
+    assert {path.name for path in kept.iterdir()} == {"eval.json", "manifest.json", "base-greedy.jsonl.zst"}
+
+
+def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
+    shown = call(folder, "show", "latest")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    for part in ("finished, 2 of 2 updates", "task.pool", "held-out", "planner", "pass@2", "journal.jsonl"):
+        assert part in shown.stdout
+    data = json.loads(call(folder, "show", evaluated["run"], "--json").stdout)
+    assert data["settings"]["seed"] == {"value": 3, "default": 0}
+    assert data["evals"][0]["id"] == Path(evaluated["eval"]).name
+
+    talk = call(folder, "show", "latest", "--episode", "1")
+    assert "eval-000002-heldout.jsonl.zst, episode 1" in talk.stdout
+    assert "1  planner" in talk.stdout
+    options = ["--eval", "latest", "--agent", "base", "--sample", "1"]
+    found = json.loads(call(folder, "show", "latest", "--episode", evaluated["tasks"][2], *options, "--json").stdout)
+    assert found["file"].endswith("base-sampled.jsonl.zst")
+    assert (found["episode"]["task"]["id"], found["episode"]["sample"]) == (evaluated["tasks"][2], 1)
+
+    page = call(folder, "show", "latest", "--html", "page.html")
+    assert (page.exit_code, page.stdout) == (0, "page.html\n")
+    assert (folder / "page.html").read_text().startswith("<!DOCTYPE html>")
+    assert call(folder, "show", "latest", "--html").stdout == f"{evaluated['run']}/report.html\n"
+
+
+def test_ls(folder: Path) -> None:
+    (row,) = json.loads(call(folder, "ls", "--json").stdout)["runs"]
+    assert (row["state"], row["updates"], row["steps"], row["name"]) == ("finished", 2, 2, "default")
+    listed = call(folder, "ls", "runs")
+    assert (listed.exit_code, listed.stderr) == (0, "")
+    assert f"default/{row['id']}" in listed.stdout
+
+
+BAD = [
+    ("eval latest --split helout", 2, "split=helout: did you mean heldout? choose from pool, validation, heldout"),
+    ("eval latest n=x k=1.5", 2, "n=x: n must be a whole number\nk=1.5: k must be a whole number"),
+    ("eval latest n=0 k=-1 temperature=0", 2, "n=0: must be from 1\nk=-1: must be from 0\ntemperature=0.0: must be"),
+    ("eval latest temperature=nan", 2, "temperature=nan: must be above 0"),
+    ("eval latest other", 2, "'other': one run at a time"),
+    ("eval lates", 2, "run 'lates' does not exist in runs"),
+    ("eval latest --state 7", 2, "state 7: runs/"),
+    ("eval latest --state first", 2, "state 'first': must be best, last"),
+    ("eval latest model=a/b", 2, "model: eval keeps what a run was trained with"),
+    ("eval latest tsak.level=hard", 2, "tsak.level: no such key; did you mean task.level?"),
+    ("eval latest split=pool n=5", 2, "n=5: the run was trained on 4 tasks"),
+    ("eval model=./absent", 2, "model.source=./absent: no model there"),
+    ("show latest --step 1", 2, "add --episode N"),
+    ("show latest page.html", 2, "page.html: a file is written with --html alone"),
+    ("show latest --html --episode 1", 2, "one at a time"),
+    ("show latest --episode 99", 2, "numbered 0 to 3"),
+    ("show latest --episode 0 --member 9", 2, "holds no episode of member 9"),
+    ("show nowhere", 2, "run 'nowhere' does not exist"),
+    ("show latest --html runs/no/such/page.html", 3, "cannot write runs/no/such/page.html"),
+    ("ls nowhere", 2, "nowhere: no such folder"),
+]
+
+
+@pytest.mark.parametrize(("typed", "code", "lines"), BAD, ids=[typed for typed, *_ in BAD])
+def test_mistakes_get_a_line_each(folder: Path, typed: str, code: int, lines: str) -> None:
+    before = sorted(folder.rglob("*"))
+    done = call(folder, *typed.split())
+    told = done.stderr.splitlines()
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert len(told) == len(lines.split("\n"))
+    assert all(
+        line.startswith("esagent: ") and part in line for line, part in zip(told, lines.split("\n"), strict=True)
+    )
+    assert sorted(folder.rglob("*")) == before
+
+
+def _noise(path: Path) -> None:
+    path.write_bytes(os.urandom(300))
+
+
+def _foreign(path: Path) -> None:
+    path.write_text('{"model": 3, "task": [], "budget": "x", "versions": 4, "command": 5, "pool": {"gain": "y"}}\n')
+
+
+@pytest.mark.parametrize("spoil", [_noise, _foreign, Path.unlink])
+@pytest.mark.parametrize("file", ["config.yaml", "manifest.json", "journal.jsonl", "metrics.jsonl", "summary.json"])
+def test_damaged_runs_never_end_in_a_traceback(
+    folder: Path, tmp_path: Path, file: str, spoil: Callable[[Path], None]
+) -> None:
+    shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    (run,) = (tmp_path / "runs" / "default").iterdir()
+    spoil(run / file)
+    for typed in ("ls", "show RUN", "show RUN --episode 0", "show RUN --html"):
+        done = call(tmp_path, *typed.replace("RUN", str(run)).split())
+        assert done.exit_code in ((0,) if typed.startswith("ls") else (0, 1, 2)), typed
+        assert not isinstance(done.exception, Exception), typed  # SystemExit is none
+        assert "Traceback" not in done.stderr, typed
+        assert "unexpected" not in done.stderr, typed
+
+
+def test_evaluating_damage_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    shutil.copytree(folder / "tiny", tmp_path / "tiny")
+    (run,) = (tmp_path / "runs" / "default").iterdir()
+    lines = (run / "journal.jsonl").read_text().splitlines(keepends=True)
+    (run / "journal.jsonl").write_text(lines[0].replace("step", "stpe", 1) + lines[1])
+    done = call(tmp_path, "eval", "latest")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "line 1 of 2" in done.stderr

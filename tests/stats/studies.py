@@ -1,0 +1,52 @@
+"""Small run directories with chosen results: what `esagent stats` reads, and nothing else of a run."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from esagent.config.compose import compose
+from esagent.config.export import to_dict
+
+
+def write_run(
+    path: Path,
+    overrides: Sequence[str] = (),
+    *,
+    curve: Mapping[int, float] | None = None,
+    heldout: tuple[float, float] | None = (0.1, 0.3),
+    finished: bool = True,
+) -> Path:
+    """A run of 4 steps with its pool curve {step: mean} and held-out (base, trained)."""
+    path.mkdir(parents=True)
+    config = _settings(*overrides)
+    (path / "config.yaml").write_text(yaml.safe_dump(config))
+    rows: list[dict[str, Any]] = [{"kind": "step", "step": 0, "reward_mean": 0.9, "reward_std": 0.1}]
+    for step, mean in (curve or {0: 0.2, 4: 0.6}).items():
+        rows.append({"kind": "evaluation", "step": step, "split": "pool", "mean": mean, "rewards": [], "tasks": []})
+        rows.append({"kind": "evaluation", "step": step, "split": "validation", "mean": 0.99})
+    (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if finished:
+        summary: dict[str, Any] = {"seed": config["seed"], "seconds": 12.0, "pool": {"gain": 0.4}}
+        if heldout:
+            summary["heldout"] = {"base": heldout[0], "trained": heldout[1], "gain": heldout[1] - heldout[0]}
+        (path / "summary.json").write_text(json.dumps(summary))
+    return path
+
+
+@functools.cache
+def _settings(*overrides: str) -> dict[str, Any]:
+    return to_dict(compose(["budget.steps=4", "budget.tasks_per_step=3", "algorithm.directions=5", *overrides]))
+
+
+def write_study(folder: Path, finals: Mapping[str, Sequence[float]], **options: Any) -> None:
+    """One run per arm (an override) and seed 0, 1, ...; its curve rises from 0.2 in a straight line to the value."""
+    for arm, values in finals.items():
+        for seed, value in enumerate(values):
+            name = f"{arm.replace('=', '-')}-s{seed}"
+            write_run(folder / name, [arm, f"seed={seed}"], curve={0: 0.2, 4: value}, **options)

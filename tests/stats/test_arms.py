@@ -1,0 +1,79 @@
+"""Arms: named by what tells them apart, and no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from esagent.config.compose import compose
+from esagent.config.export import to_dict
+from esagent.errors import ConfigError
+from esagent.stats.arms import flatten, label_arms, pairing_problems, telling_keys
+
+
+def configs(*settings: str) -> list[dict[str, object]]:
+    return [flatten(to_dict(compose(text.split()))) for text in settings]
+
+
+@pytest.mark.parametrize(
+    ("settings", "labels"),
+    [
+        (
+            ["seed=0", "seed=0 space.positions=all", "seed=1 space.positions=all"],
+            ["space.positions=answer", "space.positions=all", "space.positions=all"],
+        ),
+        (["seed=0", "seed=1 name=other"], ["all", "all"]),
+        # a preset changes several settings at once: one of them says it
+        (["budget=default", "budget=quick"], ["budget.steps=16", "budget.steps=4"]),
+        (["space=bias", "space=core"], ["space.name=bias", "space.name=core"]),
+        (["agent.constrained=true", "agent.constrained=false"], ["agent.constrained=true", "agent.constrained=false"]),
+        # a grid needs both of its settings, in the order of the schema
+        (
+            ["seed=0", "space.rank=4", "algorithm.directions=2", "space.rank=4 algorithm.directions=2"],
+            [
+                "algorithm.directions=24 space.rank=8",
+                "algorithm.directions=24 space.rank=4",
+                "algorithm.directions=2 space.rank=8",
+                "algorithm.directions=2 space.rank=4",
+            ],
+        ),
+        (
+            ["seed=0", "agent.options.max_new_tokens=9"],
+            ["agent.options.max_new_tokens=null", "agent.options.max_new_tokens=9"],
+        ),
+        (["seed=0", "space.modules=[caller]"], ["space.modules=[]", "space.modules=[caller]"]),
+    ],
+)
+def test_labels(settings: list[str], labels: list[str]) -> None:
+    assert label_arms(configs(*settings)) == labels
+
+
+def test_by_chooses_the_keys() -> None:
+    found = configs("space.rank=4 name=a", "space.rank=8 name=b")
+    assert label_arms(found, ["name"]) == ["name=a", "name=b"]
+    assert label_arms(found, ["seed"]) == ["seed=0", "seed=0"]
+    with pytest.raises(ConfigError, match=r"--by space.rnk: .* did you mean space.rank"):
+        label_arms(found, ["space.rnk"])
+
+
+def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
+    found = configs("space.rank=4", "space.rank=4 budget.steps=3", "space.rank=2 budget.steps=3")
+    keys = telling_keys(found)
+    assert len({tuple(str(c[k]) for k in keys) for c in found}) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (["space.rank=4", "space.rank=8"], []),
+        (["model=smollm2-135m", "model=qwen2.5-1.5b"], ["model.name.*base weights"]),
+        (["task.level=easy", "task.level=medium"], ["task.level, so.*tasks"]),
+        (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks"]),
+        (["budget.steps=3", "budget.steps=4 task.pool=50"], ["task.pool", "budget.steps.*one budget"]),
+    ],
+)
+def test_what_breaks_pairing_is_named(settings: list[str], says: list[str]) -> None:
+    import re
+
+    problems = pairing_problems(configs(*settings))
+    assert len(problems) == len(says)
+    assert all(re.search(pattern, problem) for pattern, problem in zip(says, problems, strict=True))
