@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from esagent.runs.evidence import require_all_records
 from esagent.runs.identity import changes, identity, read_manifest, read_settings, write_identity
 from esagent.runs.journal import Content, Journal, inspect_journal
 from esagent.runs.metrics import append_row, read_rows
+from esagent.runs.parent import Start
 from esagent.runs.resume import replay, to_start
 from esagent.runs.seal import is_sound, sealed
 from esagent.runs.snapshots import write_snapshot
@@ -41,15 +43,14 @@ def fork(
 
     The new settings are those in the parent's config.yaml, edited or not, with `overrides`. It lies beside its parent
     unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start
-    were, or
-    when the parent is past `budget.steps` already; RunError when the parent is damaged.
+    were, or when the parent is past `budget.steps` already; RunError when the parent is damaged.
     """
     started = time.monotonic()
     parent = open_run(run_dir)
     manifest = read_manifest(parent)
     start = identity(manifest)
     config = from_dict(changed(read_settings(parent, manifest), overrides))
-    check(config)
+    check(replace(config, init=None, init_state="best"))  # the start is kept, and not asked for again
     settings = to_dict(config)
     differing = changes(manifest["config"], settings)
     content = inspect_journal(parent.journal, start.seal)
@@ -59,7 +60,8 @@ def fork(
     parts = build(config)
     text = as_yaml(config)
     to_start(parent.snapshots, parts.backend, start)
-    ours = circumstances(config, parts.facts, text, start.digest)
+    init = manifest.get("init")
+    ours = circumstances(config, parts.facts, text, start.digest, Start(**init) if init else None)
     compare_circumstances(parent, manifest, ours)
     moved = any(line.startswith(("runs_dir was", "name was")) for line in differing)
     origin = {

@@ -119,7 +119,7 @@ def test_settings_that_are_the_same_are_no_change(parent: tuple[Config, RunDirec
         ([], "no setting was changed"),
         (["budget.steps=4"], "no setting was changed"),
         (["budget.steps=3"], "the parent has done 4 already; 4 or more"),
-        (["space.rank=4"], "space.rank was 8, is 4: a fork keeps its parent's model, space and start"),
+        (["space.layers=last:4"], "space.layers was .*: a fork keeps its parent's model, space and start"),
         (["model.dtype=float32"], "model.dtype was .*: a fork keeps"),
         (["budget.stepz=9"], "budget.stepz: no such key; did you mean budget.steps?"),
         (["budget.steps=many"], "budget.steps=many"),

@@ -72,12 +72,13 @@ def _compose_all(jobs: Sequence[Sequence[str]], config_dir: Path | None) -> list
     """The configuration of every job. Raises ConfigError with each mistake once, and a job that has it."""
     from esagent.cli.bridge import compose
     from esagent.errors import ConfigError
+    from esagent.runs.parent import pinned
 
     configs, problems = [], dict[str, list[str]]()
     for overrides in jobs:
         plain = [item.removeprefix("++") for item in overrides]
         try:
-            configs.append(compose(plain, config_dir))
+            configs.append(pinned(compose(plain, config_dir)))
         except ConfigError as error:
             for problem in error.problems:
                 problems.setdefault(problem, []).append(" ".join(plain))

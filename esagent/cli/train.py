@@ -56,8 +56,9 @@ def train(
 def _run(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> None:
     from esagent.config.compose import compose
     from esagent.runs.matching import find_preempted
+    from esagent.runs.parent import pinned
 
-    config = compose(overrides, config_dir)
+    config = pinned(compose(overrides, config_dir))
     stopped = find_preempted(config)
     from esagent import train as training  # after the checks: it loads torch, and mistakes should be told fast
 

@@ -20,7 +20,7 @@ from esagent.runs.find import find_run
 from esagent.runs.identity import Identity
 from esagent.runs.resume import Replayable
 from esagent.runs.snapshots import newest_verified
-from esagent.runs.states import find_state
+from esagent.runs.states import State, find_state
 
 _log = logging.getLogger(__name__)
 
@@ -58,11 +58,22 @@ def parent_problems(config: Config, depth: int | None) -> Iterator[str]:
         yield f"init={config.init}: {name} is {there} there and {here} here; the same space is needed"
 
 
+def pinned(config: Config) -> Config:
+    """`config` with the parent's folder and the number of the state in place of names that may come to mean others.
+
+    A run keeps its configuration so, and whoever looks for the run of a configuration must too. Raises ConfigError, one
+    line, when there is no such state.
+    """
+    if config.init is None:
+        return config
+    return _at(config, find_state(find_run(config.init, config.runs_dir), config.init_state))
+
+
 def begin(config: Config, backend: Startable, model_hash: str) -> tuple[Config, Start | None]:
     """Put `backend` into the state that a new run of `config` starts from, the base model unless `init` is set.
 
-    Returns the configuration with the parent's folder and the number of the state in place of names that may come to
-    mean something else, and the start. Raises ConfigError, one line, when model or space are not the parent's.
+    Returns the configuration, pinned, and the start. Raises ConfigError, one line, when model or space are not the
+    parent's.
     """
     if config.init is None:
         return config, None
@@ -77,8 +88,8 @@ def begin(config: Config, backend: Startable, model_hash: str) -> tuple[Config, 
     except ConfigError as error:
         raise ConfigError(f"init={config.init}: {error}") from error
     backend.forget_optimiser()
-    start = Start(str(state.run.path.resolve()), state.step, digest)
-    return replace(config, init=start.run, init_state=str(start.state)), start
+    found = _at(config, state)
+    return found, Start(str(found.init), state.step, digest)
 
 
 def begin_again(run: RunDirectory, config: Config, backend: Startable, model_hash: str, start: Identity) -> None:
@@ -90,6 +101,10 @@ def begin_again(run: RunDirectory, config: Config, backend: Startable, model_has
         return
     _log.warning("%s: no sound snapshot of the start, so it is taken from %s again", run.path, config.init)
     begin(config, backend, model_hash)
+
+
+def _at(config: Config, state: State) -> Config:
+    return replace(config, init=str(state.run.path.resolve()), init_state=str(state.step))
 
 
 def _differences(there: SpaceConfig, here: SpaceConfig, depth: int | None) -> Iterator[tuple[str, object, object]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from esagent.config.export import job_key, to_dict
+from esagent.config.overrides import quoted
 from esagent.config.schema import Config
 from esagent.errors import Interrupted, Preempted
 from esagent.runs.matching import Match, find_runs, folder_of
@@ -75,14 +76,24 @@ class Outcome:
 
 
 def make_jobs(overrides: Sequence[Sequence[str]], configs: Sequence[Config]) -> list[Job]:
-    """One job per distinct configuration, in order."""
+    """One job per distinct configuration, in order. Their overrides name the very start that their configuration does.
+
+    Otherwise `init=latest` would be the job before, for all but the first.
+    """
     keys = [job_key(config) for config in configs]
     first = [index for index, key in enumerate(keys) if key not in keys[:index]]
     arms = label_arms([flatten(to_dict(configs[index])) for index in first])
     return [
-        Job(place, tuple(overrides[index]), configs[index], arm, keys[index])
+        Job(place, _from_its_start(overrides[index], configs[index]), configs[index], arm, keys[index])
         for place, (index, arm) in enumerate(zip(first, arms, strict=True))
     ]
+
+
+def _from_its_start(overrides: Sequence[str], config: Config) -> tuple[str, ...]:
+    if config.init is None:
+        return tuple(overrides)
+    others = [item for item in overrides if item.partition("=")[0] not in ("init", "init_state")]
+    return (*others, f"init={quoted(config.init)}", f"init_state={config.init_state}")
 
 
 def pairing(jobs: Sequence[Job]) -> list[str]:

@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from esagent.config.export import read_config
+from esagent.config.export import job_key, read_config
 from esagent.config.schema import Config, Positions, Rule, SpaceConfig
 from esagent.errors import ConfigError, RunError
+from esagent.fork import fork
 from esagent.runs.directory import RunDirectory
+from esagent.runs.episodes import step_file
 from esagent.runs.journal import read_journal
-from esagent.runs.parent import parent_problems
+from esagent.runs.jsonio import canonical
+from esagent.runs.matching import find_runs, folder_of
+from esagent.runs.metrics import read_rows
+from esagent.runs.parent import parent_problems, pinned
 from esagent.runs.snapshots import list_snapshots
 from esagent.runs.states import find_state
 from esagent.train import resume, train
@@ -94,12 +99,28 @@ def test_any_state_can_be_the_start(parent: RunDirectory, tmp_path: Path, state:
     assert all(torch.equal(theta, wanted.centre[name]) for name, theta in at(run_of(config), 0).centre.items())
 
 
+@pytest.fixture(scope="module")
+def orphan(parent: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A finished run like the child, whose parent is gone."""
+    folder = tmp_path_factory.mktemp("orphan")
+    gone = RunDirectory(folder / "gone")
+    shutil.copytree(parent.path, gone.path)
+    config = child_config(gone, folder)
+    train(config, build=vector_parts)
+    shutil.rmtree(gone.path)
+    return run_of(config)
+
+
 def stopped(child: RunDirectory, folder: Path, steps: int) -> RunDirectory:
     """The child as a kill after `steps` steps would have left it."""
     copy = RunDirectory(folder / "child")
     shutil.copytree(child.path, copy.path)
     copy.summary.unlink()
     copy.journal.write_text("".join(copy.journal.read_text().splitlines(keepends=True)[:steps]))
+    rows = [row for row in read_rows(copy.metrics) if row["step"] < steps + (row["kind"] == "evaluation")]
+    copy.metrics.write_text("".join(canonical(row) + "\n" for row in rows))
+    for step in range(steps, 4):
+        step_file(copy.episodes, step).unlink()
     for snapshot in list_snapshots(copy.snapshots):
         if snapshot.step > steps:
             snapshot.path.unlink()
@@ -109,35 +130,63 @@ def stopped(child: RunDirectory, folder: Path, steps: int) -> RunDirectory:
 
 @pytest.mark.parametrize("steps", [0, 1, 3])
 def test_it_resumes_to_the_same_states_without_its_parent(
-    parent: RunDirectory, child: RunDirectory, tmp_path: Path, steps: int
+    orphan: RunDirectory, child: RunDirectory, tmp_path: Path, steps: int
 ) -> None:
-    copy = stopped(child, tmp_path, steps)
-    config = copy.config.read_text()
-    copy.config.write_text(config.replace(str(parent.path), str(tmp_path / "gone")))
+    copy = stopped(orphan, tmp_path, steps)
     resume(copy.path, build=vector_parts)
     assert states(copy) == states(child)
+
+
+def without_snapshots(child: RunDirectory, folder: Path, steps: int) -> RunDirectory:
+    copy = stopped(child, folder, steps)
+    shutil.rmtree(copy.snapshots)
+    copy.snapshots.mkdir()
+    return copy
 
 
 @pytest.mark.parametrize("steps", [0, 2])
-def test_without_any_snapshot_the_parent_is_asked_again(
-    parent: RunDirectory, child: RunDirectory, tmp_path: Path, steps: int
-) -> None:
-    copy = stopped(child, tmp_path, steps)
-    shutil.rmtree(copy.snapshots)
-    copy.snapshots.mkdir()
+def test_without_any_snapshot_the_parent_is_asked_again(child: RunDirectory, tmp_path: Path, steps: int) -> None:
+    copy = without_snapshots(child, tmp_path, steps)
     resume(copy.path, build=vector_parts)
     assert states(copy) == states(child)
 
 
-def test_a_parent_that_became_another_is_noticed(child: RunDirectory, tmp_path: Path) -> None:
-    copy = stopped(child, tmp_path, 0)
-    shutil.rmtree(copy.snapshots)
-    copy.snapshots.mkdir()
-    manifest = json.loads(copy.manifest.read_text())
-    manifest["init"]["digest"] = "0" * 64
-    copy.manifest.write_text(json.dumps(manifest))
-    with pytest.raises(RunError, match="no longer the one this run started from"):
-        resume(copy.path, build=vector_parts)
+def test_without_any_snapshot_and_without_its_parent_it_is_refused(orphan: RunDirectory, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="does not exist"):
+        resume(without_snapshots(orphan, tmp_path, 2).path, build=vector_parts)
+
+
+def test_a_parent_that_became_another_is_noticed(parent: RunDirectory, tmp_path: Path) -> None:
+    place = RunDirectory(tmp_path / "place")
+    shutil.copytree(parent.path, place.path)
+    config = child_config(place, tmp_path / "runs", init_state="last")
+    train(config, build=vector_parts)
+    other = replace(vector_config(tmp_path / "other"), seed=2)
+    train(other, build=vector_parts)
+    shutil.rmtree(place.path)
+    shutil.copytree(run_of(other).path, place.path)
+    with pytest.raises(RunError, match=r"the run began from digest .* no sound snapshot of the start"):
+        resume(without_snapshots(run_of(config), tmp_path, 0).path, build=vector_parts)
+
+
+def test_a_fork_keeps_the_start_and_needs_no_parent(orphan: RunDirectory, tmp_path: Path) -> None:
+    summary = fork(orphan.path, overrides=["budget.steps=5", f"runs_dir={tmp_path}"], build=vector_parts)
+    forked = RunDirectory(Path(summary["run"]))
+    before, after = (json.loads(run.manifest.read_text()) for run in (orphan, forked))
+    assert after["init"] == before["init"]
+    assert after["init"]["run"] == json.loads(orphan.summary.read_text())["init"]["run"]
+    assert after["initial_digest"] == before["initial_digest"]
+    assert states(forked)[:4] == states(orphan)
+    assert len(states(forked)) == 5
+    with pytest.raises(ConfigError, match=r"init_state was .*: a fork keeps"):
+        fork(orphan.path, overrides=["init_state=1", f"runs_dir={tmp_path}"], build=vector_parts)
+
+
+def test_a_configuration_is_pinned_as_its_run_keeps_it(parent: RunDirectory, child: RunDirectory) -> None:
+    config = child_config(parent, Path(read_config(child.config).runs_dir))
+    assert pinned(config) == pinned(pinned(config)) == read_config(child.config) != config
+    assert pinned(vector_config(child.path)) == vector_config(child.path)
+    assert find_runs(folder_of(config))[job_key(pinned(config))].run == child
 
 
 def test_other_weights_are_refused_and_nothing_is_written(parent: RunDirectory, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
+from esagent.config.change import changed
 from esagent.config.compose import compose
 from esagent.config.export import to_dict
+from esagent.config.schema import Config
 from esagent.runs.matching import Match
 from esagent.sweep.folder import SweepFolder
 from esagent.sweep.jobs import Job, look_up, make_jobs, outcomes, pairing
@@ -35,6 +37,17 @@ def test_arms_seeds_and_repeated_combinations() -> None:
     assert [job.index for job in jobs] == [0, 1, 2]
     assert pairing(jobs) == ["not paired: space.name=bias lacks seed 1"]
     assert pairing(jobs[:2]) == []
+
+
+def test_jobs_are_told_the_start_of_their_configuration() -> None:
+    """`init=latest` would be the job before, once there is one."""
+    config = Config(init="/runs/it's here/a", init_state="8")
+    (job,) = make_jobs([["init=latest", "init_state=best", "seed=0"]], [config])
+    assert changed({"init": None, "init_state": "best", "seed": 5}, job.overrides) == {
+        "init": config.init,
+        "init_state": 8,
+        "seed": 0,
+    }
 
 
 def test_what_breaks_pairing_is_told() -> None:
