@@ -49,5 +49,5 @@ def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
         raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {_line(error)}") from error
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -9,6 +9,7 @@ from esagent.config.names import MODULES
 from esagent.config.schema import (
     AgentConfig,
     AlgorithmConfig,
+    AllocationConfig,
     BackendConfig,
     BudgetConfig,
     Config,
@@ -33,7 +34,7 @@ def share_of_vowels(answer: str, gold: str) -> float:
 def tiny_config(
     folder: Path, kind: str, space: SpaceConfig, agent: str = "modular", template: str | None = None
 ) -> Config:
-    """A run in fp32 of two large steps on four questions; model and questions are made in `folder`."""
+    """A run in fp32 of two large steps on two questions; model and questions are made in `folder`."""
     model = make_tiny_folder(folder / "model", kind, chat_template=template)
     rows = [{"question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(16)]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -46,11 +47,12 @@ def tiny_config(
             path=str(folder / "questions.jsonl"),
             scorer="tests.helpers.trained:share_of_vowels",
             options={"tools": ["calculator"], "shares": [1.0, 0.0, 0.0]},
-            pool=4,
+            pool=2,
             validation=0,
             heldout=0,
         ),
         algorithm=AlgorithmConfig(directions=4, step=ScheduleConfig(start=2.0)),
+        allocation=AllocationConfig("joint"),
         sigma=SigmaConfig(start=0.5),
         space=space,
         budget=BudgetConfig(2, 2, evaluate_every=1, snapshot_every=1, select=Select.last),

@@ -151,7 +151,7 @@ def test_every_answer_of_the_runs_own_evaluation_is_given(written, name: str, fo
     assert [[(turn.module, turn.completion.text) for turn in episode.trajectory.turns] for episode in episodes] == [
         texts(episode["turns"]) for episode in recorded
     ]
-    assert len(backend.seen) >= 8
+    assert len(backend.seen) >= 4
     for request, completion in backend.seen:
         assert exported.generate([request])[0].text == completion.text
 
