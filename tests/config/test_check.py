@@ -74,7 +74,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
     ("backend.device=gpu", [("backend.device=gpu", "cuda")]),
     ("name=a/b", [("name='a/b'", "letters")]),
     (
-        "+x=1 modle=a budget.steps=no algorithm.directions=-2 task=jsonl space.rank=0",
+        "+x=1 modle=a budget.steps=no algorithm.directions=-2 task=jsonl space=core space.rank=0",
         [
             ("+x=1", "hydra.* only"),
             ("modle", "model"),
