@@ -38,6 +38,7 @@ from esagent.report.curve import save_curve
 from esagent.runs.atomic import write_json
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import step_file, write_episodes
+from esagent.runs.failure import noting_failure
 from esagent.runs.journal import Journal
 from esagent.runs.lock import locked
 from esagent.runs.metrics import append_row, read_rows
@@ -78,7 +79,7 @@ def _run(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
         try:
             note_circumstances(run, config.seed, parts.facts)
             recover(run, parts.backend)
-            with Journal(run.journal) as journal:
+            with Journal(run.journal) as journal, noting_failure(run):
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
                 _search(run, config, parts, journal, stop, progress)
                 summary = _report(run, config, parts, journal, progress)
