@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from esagent.runs.atomic import write_json
 from esagent.runs.directory import RunDirectory
 from esagent.runs.episodes import write_episodes
 from esagent.runs.evals import RESULT, episodes_name, evals_folder, new_eval
-from esagent.runs.resume import replay
 from esagent.runs.states import find_state
 from esagent.summary import decoding
 from esagent.tasks.base import TaskFamily
@@ -83,8 +82,8 @@ def evaluate_run(
     """Base and trained agent of `run`, side by side; the result is also in `RUN/evals/<id>/eval.json`.
 
     trained: the run's own configuration; config: the one to evaluate under. plain: no live display.
-    Raises ConfigError for options that do not fit the run, RunError for a state that cannot be rebuilt or a task that
-    the run was trained on; nothing is left behind then.
+    Raises ConfigError for options that do not fit the run and a state that cannot be rebuilt, RunError for another base
+    model than the run's or a task that it was trained on; nothing is left behind then.
     """
     found = find_state(run, options.state or ("best" if run.summary.exists() else "last"))
     if options.split == "pool" and (options.n or 0) > trained.task.pool:
@@ -100,7 +99,7 @@ def evaluate_run(
         raise RunError(f"{run.path} was trained on a base model with hash {known}; this one has {facts.model_hash}")
 
     def reach(step: int) -> None:
-        replay(run.snapshots, found.records, backend, upto=step, start=found.start)
+        replace(found, step=step).bring(backend)
 
     about = {"run": str(run.path), "state": found.step, "updates": len(found.records)}
     states = {"base": 0} | ({"trained": found.step} if found.step else {})

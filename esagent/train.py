@@ -36,6 +36,7 @@ from esagent.report.curve import save_curve
 from esagent.runs.atomic import reporting
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import step_file, write_episodes
+from esagent.runs.failure import noting_failure
 from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings, write_identity
 from esagent.runs.journal import Journal, inspect_journal
 from esagent.runs.lock import locked
@@ -99,7 +100,7 @@ def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
     with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
         try:
             start = identity(read_manifest(run))
-            with recover(run, parts.backend, start) as journal:
+            with recover(run, parts.backend, start) as journal, noting_failure(run):
                 mend(run, journal.records, [metrics_row(record) for record in journal.records], start)
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
                 _search(run, config, parts, start, journal, stop, progress)

@@ -244,6 +244,7 @@ def test_a_lasting_failure_of_the_harness_ends_the_run_with_exit_1(tmp_path: Pat
     with pytest.raises(RunError, match="could not be scored") as caught:
         train(config, build=vector_parts)
     assert caught.value.exit_code == 1
+    assert "could not be scored" in (run_of(config) / "error.log").read_text()
 
 
 @pytest.mark.parametrize(

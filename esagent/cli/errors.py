@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import typer
@@ -15,8 +15,6 @@ from esagent.errors import ConfigError, EsagentError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE, what a shell reports for a writer whose reader went away
-_FAILED = (1, 3)
-"""Exit codes of a run that failed, unlike one that was stopped."""
 
 
 @contextmanager
@@ -30,8 +28,6 @@ def guarded() -> Iterator[None]:
     except EsagentError as error:
         for problem in error.problems if isinstance(error, ConfigError) else (str(error),):
             tell(problem)
-        if error.exit_code in _FAILED:
-            _note_failure(error)
         raise typer.Exit(error.exit_code) from error
     except KeyboardInterrupt as error:
         tell("interrupted")
@@ -58,21 +54,12 @@ def _first_line(error: Exception) -> str:
 
 def _keep_traceback(error: Exception) -> str:
     """Write the traceback where it can be found again: into the run directory that the error names, else to stderr."""
-    path = _note_failure(error)
-    if path is not None:
-        return f"traceback in {path}"
-    sys.stderr.write("".join(traceback.format_exception(error)))
-    return "this is a bug, its traceback is above"
-
-
-def _note_failure(error: Exception) -> Path | None:
-    """Write the traceback to error.log of the run directory that the error names; None when that cannot be done."""
+    text = "".join(traceback.format_exception(error))
     run_dir = getattr(error, "run_dir", None)
-    if not isinstance(run_dir, str | Path) or not Path(run_dir).is_dir():
-        return None
-    path = Path(run_dir) / "error.log"
-    try:
-        path.write_text("".join(traceback.format_exception(error)))
-    except OSError:  # a full disk may be why the run failed
-        return None
-    return path
+    if isinstance(run_dir, str | Path) and Path(run_dir).is_dir():
+        path = Path(run_dir) / "error.log"
+        with suppress(OSError):  # a full disk, say
+            path.write_text(text)
+            return f"traceback in {path}"
+    sys.stderr.write(text)
+    return "this is a bug, its traceback is above"
