@@ -40,8 +40,8 @@ def fork(
     """Start a new run from the last finished step of the one in `run_dir` and finish it; returns its summary.
 
     The new settings are those in the parent's config.yaml, edited or not, with `overrides`. It lies beside its parent
-    unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start were, or
-    when the parent is past `budget.steps` already; RunError when the parent is damaged.
+    unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start
+    were, or when the parent is past `budget.steps` already; RunError when the parent is damaged.
     """
     started = time.monotonic()
     parent = open_run(run_dir)
