@@ -3,7 +3,7 @@
 #   make train                 train an agent with the default job       ARGS="seed=3 budget.steps=8" overrides
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
-#   make bench                 what each kind of sharing saves, as ratios of one run
+#   make bench                 what each kind of sharing saves, and what determinism costs, as ratios of one run
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
 #   make lock                  resolve pyproject.toml anew into requirements.lock
@@ -37,6 +37,7 @@ torture: setup
 
 bench: setup
 	@$(BIN)/python -m tests.bench.sharing
+	@$(BIN)/python -m tests.bench.determinism
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -15,14 +15,15 @@ from typing import Any
 from esagent.config.check import searched_modules
 from esagent.config.export import to_dict
 from esagent.config.layers import parse_layers
-from esagent.config.schema import Config, DType, Select
+from esagent.config.schema import Config, DType, Positions, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.workload import ANSWER_TOKENS, PREFIX_TOKENS, PROMPT_TOKENS, calls_per_episode, work
 
+ANSWER_ROOM = 33  # slots kept for an answer that may be long
 CPU_ROWS = 256  # most rows decoded together when backend.max_batch_rows leaves it open
 GPU_ROWS = 4096
-UTILISATION = 0.25  # share of a large matrix product's rate that generation reaches
+UTILISATION = 0.35  # share of a large matrix product's rate that generation reaches
 GPU_FLOPS = 1e14  # useful work a second on a GPU that is not there to be timed
 EPISODE_BYTES = 400  # one episode on disk, compressed
 
@@ -147,7 +148,8 @@ def _memory(
     width = 4 if config.model.dtype is DType.float32 else 2
     most = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
     rows = min(most, members * config.budget.tasks_per_step)
-    cached = rows * (PROMPT_TOKENS + ANSWER_TOKENS) + (members + blocks) * PREFIX_TOKENS
+    prefixes = blocks if config.space.positions is Positions.answer else members + blocks
+    cached = rows * (PROMPT_TOKENS + ANSWER_ROOM) + prefixes * PREFIX_TOKENS
     return {
         "weights": sizes.parameters * width,
         "searched": None if numbers is None else numbers * 4 * (1 + members),

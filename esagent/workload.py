@@ -29,7 +29,7 @@ TOOL_CALLS = {"easy": 1.2, "medium": 1.5, "hard": 2.2}
 OTHER_TOOL_CALLS = 1.5  # of tasks that are not the toolbox's
 NOVEL = 0.06
 RENEWED = 0.3
-WASTE = 0.2
+WASTE = 0.1
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from esagent.backends.hf.backend import HFBackend
 from esagent.backends.hf.prompts import PromptStates
@@ -18,6 +17,7 @@ from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation
 from esagent.errors import EnvironmentFailure
 from esagent.spaces.registry import make_space
+from tests.backends.bits import Bits
 from tests.helpers.tiny import KINDS, make_tiny
 
 MODULES = ("planner", "caller")
@@ -48,22 +48,6 @@ def requests() -> list[Request]:
         Request("planner", "no shots at all", member=4, max_new_tokens=9, stop=()),
     ]
     return greedy[::2] + greedy[1::4] + other
-
-
-class Bits:
-    """The logits that a backend computes, by their bits."""
-
-    def __init__(self, backend: HFBackend) -> None:
-        self.seen: set[bytes] = set()
-        network = backend._network
-        original = network.logits
-
-        def logits(hidden: Tensor) -> Tensor:
-            out = original(hidden)
-            self.seen.update(row.numpy().tobytes() for row in out.view(torch.uint8))
-            return out
-
-        network.logits = logits  # type: ignore[method-assign]
 
 
 def backend(kind: str, dtype: torch.dtype, space: str, **options: Any) -> HFBackend:

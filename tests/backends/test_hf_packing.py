@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from esagent.backends.hf.store import KVStore, Source
 
 KV_HEADS, GROUPS, DIM = 2, 3, 8
 CHUNK = 16
+SHAPE = Shape(KV_HEADS, GROUPS, torch.float32, torch.device("cpu"))
 
 
 @dataclass
@@ -30,7 +31,7 @@ class World:
 
 
 def store(entries: int, width: int) -> KVStore:
-    return KVStore(3, torch.randn(2, 1, entries, KV_HEADS, width, DIM))
+    return KVStore(3, torch.randn(2, 1, entries, width, KV_HEADS, DIM))
 
 
 @st.composite
@@ -59,9 +60,9 @@ def expected(world: World, query: Tensor) -> Tensor:
         sources = [level[row] for level in world.past if level[row]]
         before = sum(source.length for source in sources if source)
         for i in range(count):
-            looks = [s.store.data[:, 0, s.entry, :, : s.length] for s in sources if s]
-            looks.append(world.own.data[:, 0, row, :, : start + i + 1 - before])
-            keys, values = torch.cat(looks, dim=2).double().repeat_interleave(GROUPS, dim=1)
+            looks = [s.store.data[:, 0, s.entry, : s.length] for s in sources if s]
+            looks.append(world.own.data[:, 0, row, : start + i + 1 - before])
+            keys, values = torch.cat(looks, dim=1).double().transpose(1, 2).repeat_interleave(GROUPS, dim=1)
             scores = (keys @ query[at].double()[:, :, None])[..., 0] * 0.3
             out.append((torch.softmax(scores, -1)[:, None] @ values)[:, 0])
             at += 1
@@ -75,8 +76,7 @@ def inputs(tokens: int) -> tuple[Tensor, Tensor, Tensor]:
 @given(worlds())
 def test_attention_in_parts_equals_attention_over_the_whole_past(world: World) -> None:
     query, key, value = inputs(sum(world.counts))
-    shape = Shape(GROUPS, torch.float32, torch.device("cpu"))
-    packing = pack(world.own, world.past, world.starts, world.counts, shape)
+    packing = pack(world.own, world.past, world.starts, world.counts, SHAPE)
     got = attend(packing, 3, query, key, value, 0.3)
     torch.testing.assert_close(got, expected(world, query), atol=1e-5, rtol=1e-5)
 
@@ -84,7 +84,7 @@ def test_attention_in_parts_equals_attention_over_the_whole_past(world: World) -
 @given(worlds())
 def test_chunks_of_fixed_shape_give_the_same(world: World) -> None:
     query, key, value = inputs(sum(world.counts))
-    shape = Shape(GROUPS, torch.float32, torch.device("cpu"), fixed=True)
+    shape = replace(SHAPE, fixed=True)
     got = []
     for i, packing in enumerate(pack_chunks(world.own, world.past, world.starts, world.counts, shape, CHUNK)):
         filled = [torch.cat([x[i * CHUNK : (i + 1) * CHUNK], torch.full((CHUNK, *x.shape[1:]), 9e9)])[:CHUNK] for x in
@@ -96,21 +96,31 @@ def test_chunks_of_fixed_shape_give_the_same(world: World) -> None:
 
 
 def calls_are_of_one_shape(packing: Packing) -> bool:
-    shapes = [call.mask.shape for part in packing.parts for call in part.calls if call.mask is not None]
-    calls = sum(len(part.calls) for part in packing.parts)
-    return len(shapes) == calls and all(s[:3] == (PIECES, 1, GROUPS * PIECE) and s[3] % SLOTS == 0 for s in shapes)
+    shapes = [call.mask.shape for call in packing.calls if call.mask is not None]
+    return len(shapes) == len(packing.calls) and all(
+        s[:3] == (PIECES, 1, GROUPS * PIECE) and s[3] % SLOTS == 0 for s in shapes
+    )
 
 
 @given(worlds())
 def test_a_packing_names_every_token_once_and_where_it_goes(world: World) -> None:
-    packing = pack(world.own, world.past, world.starts, world.counts, Shape(GROUPS, torch.float32, torch.device("cpu")))
+    packing = pack(world.own, world.past, world.starts, world.counts, SHAPE)
     rows = np.repeat(np.arange(len(world.counts)), world.counts)
     assert packing.row.tolist() == rows.tolist()
     assert packing.position.tolist() == [
         s + i for s, c in zip(world.starts, world.counts, strict=True) for i in range(c)
     ]
     before = [sum(s.length for level in world.past if (s := level[r])) for r in rows]
-    assert packing.place.tolist() == [p - b for p, b in zip(packing.position.tolist(), before, strict=True)]
+    slots = [p - b + r * 128 for p, b, r in zip(packing.position.tolist(), before, rows, strict=True)]
+    assert packing.slots.tolist() == slots
+    heads = KV_HEADS * GROUPS
+    assert packing.back.numel() == packing.levels * len(rows) * heads
+    # Every result that is taken is of the very query it is taken for.
+    asked = torch.cat([*(call.asked for call in packing.calls), torch.tensor([-1])])
+    taken = asked[packing.back].view(packing.levels, -1)
+    wanted = torch.arange(len(rows) * heads).expand_as(taken)
+    assert bool(((taken == wanted) | (taken == -1)).all())
+    assert bool((taken[-1] == wanted[-1]).all())
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -127,6 +137,6 @@ def test_the_kernel_and_plain_operations_agree(masked: bool) -> None:
 def test_picked_entries_keep_what_is_in_use_and_forget_the_rest() -> None:
     whole = store(4, 6)
     picked = whole.select(torch.tensor([2, 0, 2]), 3)
-    assert torch.equal(picked.data[..., :3, :], whole.data[:, :, [2, 0, 2], :, :3])
+    assert torch.equal(picked.data[:, :, :, :3], whole.data[:, :, [2, 0, 2], :3])
     assert picked.width == 6
-    assert not picked.data[..., 3:, :].any()
+    assert not picked.data[:, :, :, 3:].any()

@@ -21,48 +21,32 @@ def attend(packing: Packing, layer: int, query: Tensor, key: Tensor, value: Tens
     query: [T, heads, dim]; key, value: [T, kv_heads, dim]. Returns [T, heads, dim]. T may be more than the packing's
     tokens (a chunk that was filled up); what comes out for the rest says nothing.
     """
-    own, real = packing.own, len(packing.row)
-    own.keys(layer)[packing.row, :, packing.place] = key[:real]
-    own.values(layer)[packing.row, :, packing.place] = value[:real]
-    found: list[tuple[Tensor, Tensor]] = []
-    for part in packing.parts:
-        results = [_run(call, layer, query, scaling) for call in part.calls]
-        mixed, weight = (torch.cat(x) if len(x) > 1 else x[0] for x in zip(*results, strict=True))
-        mixed, weight = mixed.index_select(0, part.back), weight.index_select(0, part.back)
-        if part.absent is not None:
-            mixed = mixed.masked_fill(part.absent[:, None, None], 0.0)
-            weight = weight.masked_fill(part.absent[:, None], float("-inf"))
-        found.append((mixed, weight))
-    return found[0][0] if len(found) == 1 else _merge(found).to(query.dtype)
+    real = len(packing.row)
+    packing.own.write(layer, packing.slots, key[:real], value[:real])
+    queries = query.reshape(-1, query.shape[-1])
+    mixed, weights = zip(*[_run(call, layer, queries, key.shape[1], scaling) for call in packing.calls], strict=True)
+    if packing.levels == 1:
+        return torch.cat(mixed).index_select(0, packing.back).view(query.shape)
+    nothing = queries.new_zeros(1, queries.shape[1]), weights[0].new_full((1,), float("-inf"))
+    results = torch.cat([*mixed, nothing[0]]).index_select(0, packing.back).view(packing.levels, *queries.shape)
+    weight = torch.cat([*weights, nothing[1]]).index_select(0, packing.back).view(packing.levels, -1)
+    return results.mul(torch.softmax(weight, dim=0)[..., None]).sum(0).to(query.dtype).view(query.shape)
 
 
-def _merge(found: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Results [T, heads, dim] with their log-sum-exp [T, heads] to one result, fp32."""
-    share = torch.softmax(torch.stack([weight for _, weight in found]), dim=0)[..., None]
-    out = found[0][0] * share[0]
-    for (mixed, _), part in zip(found[1:], share[1:], strict=True):
-        out.addcmul_(mixed, part)
-    return out
-
-
-def _run(call: Call, layer: int, query: Tensor, scaling: float) -> tuple[Tensor, Tensor]:
-    """Results [N * S, heads, dim] and log-sum-exp [N * S, heads].
+def _run(call: Call, layer: int, queries: Tensor, kv_heads: int, scaling: float) -> tuple[Tensor, Tensor]:
+    """Results [N * H * G * S, dim] and log-sum-exp [N * H * G * S] of a call. queries: [T * H * G, dim].
 
     Query heads that share a KV head are folded into the query axis, so keys are read once for all of them.
     """
-    keys, values = (x[:, :, : call.width] for x in (call.store.keys(layer), call.store.values(layer)))
+    keys, values = call.store.read(layer, call.width)
     if call.entries is not None:
         keys, values = keys.index_select(0, call.entries), values.index_select(0, call.entries)
     elif len(keys) < call.pieces:
-        keys, values = (x.expand(call.pieces, -1, -1, -1) for x in (keys, values))
-    kv_heads, heads, dim = keys.shape[1], query.shape[1], query.shape[2]
-    asked = query.index_select(0, call.tokens).view(call.pieces, -1, kv_heads, heads // kv_heads, dim)
-    size, groups = asked.shape[1], asked.shape[3]
-    folded = asked.permute(0, 2, 3, 1, 4).reshape(call.pieces, kv_heads, groups * size, dim)
-    mixed, weight = _scaled_dot_product(folded, keys, values, call.mask, scaling)
-    back = mixed.view(call.pieces, kv_heads, groups, size, dim).permute(0, 3, 1, 2, 4)
-    weight = weight.view(call.pieces, kv_heads, groups, size).permute(0, 3, 1, 2)
-    return back.reshape(-1, heads, dim), weight.reshape(-1, heads)
+        keys, values = keys.expand(call.pieces, -1, -1, -1), values.expand(call.pieces, -1, -1, -1)
+    dim = queries.shape[1]
+    asked = queries.index_select(0, call.asked).view(call.pieces, kv_heads, -1, dim)
+    mixed, weight = _scaled_dot_product(asked, keys, values, call.mask, scaling)
+    return mixed.reshape(-1, dim), weight.reshape(-1)
 
 
 def _scaled_dot_product(

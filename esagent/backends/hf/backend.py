@@ -35,7 +35,7 @@ from esagent.spaces.base import AdapterSpace
 _TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
 _PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
 _STATES = 1 << 30  # bytes of prompt states kept at most
-_ROWS_AT_ONCE = {"cpu": 128, "cuda": 4096}
+_ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
 
 
 class HFBackend:

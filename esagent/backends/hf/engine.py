@@ -164,7 +164,7 @@ class Engine:
         new = [heads[i] for i in states.missing(keys)]
         if new:
             for job, *parts in zip(new, *self._computed(new, [(i, NEUTRAL) for i in range(len(new))]), strict=True):
-                trunk, upper = (s.store.data[:, :, s.entry, :, : s.length].clone() for s in parts if s)
+                trunk, upper = (s.store.data[:, :, s.entry, : s.length].clone() for s in parts if s)
                 states.keep((job.prefix, job.prompt), trunk, upper)
         found = states.get(keys)
         width = self._net.width(max(len(job.prompt) for job in heads) - 1)

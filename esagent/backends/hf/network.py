@@ -80,14 +80,14 @@ class Network:
         self.head_parameters = weight.numel()
         self._head: Any = model.lm_head
         self.chunk = _CHUNK[self.device.type] if fixed else 0
-        self.shape = Shape(groups, self.dtype, self.device, fixed)
+        self.shape = Shape(self.kv_heads, groups, self.dtype, self.device, fixed)
         self._head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)
 
     def store(self, low: int, high: int, entries: int, width: int) -> KVStore:
         """Room for the keys and values of `entries` texts of up to `width` tokens in layers [low, high).
 
         All 0 at first, since masked slots must hold finite numbers."""
-        shape = (2, high - low, entries, self.kv_heads, self.width(width), self.head_dim)
+        shape = (2, high - low, entries, self.width(width), self.kv_heads, self.head_dim)
         return KVStore(low, torch.zeros(shape, dtype=self.dtype, device=self.device))
 
     def width(self, length: int) -> int:

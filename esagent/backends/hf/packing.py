@@ -12,7 +12,7 @@ a call has one shape whatever it holds: what a token gets then depends on no oth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -33,54 +33,49 @@ _PER_PIECE = 8  # a piece costs about as much as so many tokens in it
 
 
 @dataclass(frozen=True)
+class Shape:
+    """What a packing needs to know of the network. groups: query heads per KV head. fixed: calls of one shape."""
+
+    kv_heads: int
+    groups: int
+    dtype: torch.dtype
+    device: torch.device
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
 class Call:
-    """One attention call: N pieces of S tokens, G query heads per KV head, the first W slots of N entries.
+    """One attention call: N pieces of S tokens, H KV heads with G query heads each, the first `width` slots.
 
     entries: [N] of the store; None: all of them in order, or its only one each time.
-    tokens: [N * S] of the pass; a piece that is not full repeats one. mask: [N, 1, G * S, W], 0 where a query may look
-    and -inf elsewhere; None: everywhere.
+    asked: [N * H * G * S] queries, as token * (H * G) + head; a piece that is not full repeats a token.
+    mask: [N, 1, G * S, width], 0 where a query may look and -inf elsewhere; None: everywhere.
     """
 
     store: KVStore
     entries: Tensor | None
-    tokens: Tensor
+    asked: Tensor
     mask: Tensor | None
     pieces: int
     width: int
 
 
 @dataclass(frozen=True)
-class Part:
-    """All that the tokens see of one level.
-
-    back: [T] of a token among the results of the calls, one after the other. absent: [T] tokens that see nothing here.
-    T counts the tokens that fill up a chunk: merging is of one shape as well.
-    """
-
-    calls: tuple[Call, ...]
-    back: Tensor
-    absent: Tensor | None
-
-
-@dataclass(frozen=True)
 class Packing:
-    """The layout of one pass. row, position, place: [T] of each token; place is its slot in its row's own entry."""
+    """The layout of one pass.
+
+    row, position: [T] of each token. slots: [T] of `own` that they fill, counted over all its entries.
+    back: [L * T * H * G] of each level, token and head the result among those of all calls, one after the other; one
+    behind the last where a token sees nothing of a level. T counts here what fills up a chunk as well.
+    """
 
     own: KVStore
     row: Tensor
     position: Tensor
-    place: Tensor
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a packing needs to know of the network. fixed: calls of one shape."""
-
-    groups: int
-    dtype: torch.dtype
-    device: torch.device
-    fixed: bool = False
+    slots: Tensor
+    calls: tuple[Call, ...]
+    back: Tensor
+    levels: int
 
 
 def pack(own: KVStore, past: Past, starts: Sequence[int], counts: Sequence[int], shape: Shape) -> Packing:
@@ -104,17 +99,22 @@ def pack_chunks(
 
 
 def _packing(own: KVStore, past: Past, row: Ints, position: Ints, place: Ints, shape: Shape, size: int) -> Packing:
-    parts = [_part(_looks(level, row), size, shape) for level in past]
-    newest = _part([(own, row, place + 1)], size, shape)
-    if newest:  # whatever fills up a chunk counts as present here, or it would have no result at all
-        parts.append(replace(newest, absent=None))
-    to = shape.device
+    build = _Calls(shape)
+    backs = [build.level(_looks(level, row), size) for level in past]
+    backs.append(build.level([(own, row, place + 1)], size))
+    seen = [back for back in backs if (back >= 0).any()]
+    # What fills up a chunk sees nothing; it is given the first token's results, for a merge of nothing is undefined.
+    seen[-1][len(row) :] = seen[-1][:1]
+    back = np.concatenate(seen).reshape(-1)
+    back[back < 0] = build.results
     return Packing(
-        own,
-        torch.from_numpy(row).to(to),
-        torch.from_numpy(position).to(to),
-        torch.from_numpy(place).to(to),
-        tuple(part for part in parts if part),
+        own=own,
+        row=torch.from_numpy(row).to(shape.device),
+        position=torch.from_numpy(position).to(shape.device),
+        slots=torch.from_numpy(row * own.width + place).to(shape.device),
+        calls=tuple(build.calls),
+        back=torch.from_numpy(back).to(shape.device),
+        levels=len(seen),
     )
 
 
@@ -129,46 +129,52 @@ def _looks(level: Sequence[Source | None], row: Ints) -> list[tuple[KVStore, Int
     return out
 
 
-def _part(looks: Sequence[tuple[KVStore, Ints, Ints]], size: int, shape: Shape) -> Part | None:
-    back = np.full(size, -1, dtype=np.int64)
-    calls: list[Call] = []
-    for store, entry, slots in looks:
-        calls += _calls(store, entry, slots, back, sum(len(call.tokens) for call in calls), shape)
-    if not calls:
-        return None
-    absent = torch.from_numpy(back < 0).to(shape.device) if (back < 0).any() else None
-    return Part(tuple(calls), torch.from_numpy(back.clip(0)).to(shape.device), absent)
+@dataclass
+class _Calls:
+    """The calls of a pass as they are found, and how many results (a head of a token each) they have in all."""
 
+    shape: Shape
+    calls: list[Call] = field(default_factory=list)
+    results: int = 0
 
-def _calls(store: KVStore, entry: Ints, slots: Ints, back: Ints, done: int, shape: Shape) -> list[Call]:
-    """Calls over one store; writes into `back` where, after `done` results of others, each token's result lies."""
-    there = np.flatnonzero(entry >= 0)
-    if not len(there):
-        return []
-    block = -(-slots // SLOTS) if shape.fixed else np.zeros_like(slots)
-    tokens = there[np.lexsort((there, entry[there], block[there]))]
-    same = (np.diff(entry[tokens]) == 0) & (np.diff(block[tokens]) == 0)
-    first = np.flatnonzero(np.r_[True, ~same])
-    sizes = np.diff(np.r_[first, len(tokens)])
-    size = PIECE if shape.fixed else min(_SIZES, key=lambda s: int((-(-sizes // s)).sum()) * (_PER_PIECE + s))
-    pieces = -(-sizes // size)
-    group = np.repeat(np.arange(len(first)), sizes)
-    within = np.arange(len(tokens)) - first[group]
-    piece = (np.cumsum(pieces) - pieces)[group] + within // size
-    leads = tokens[np.flatnonzero(within % size == 0)]  # the first token of every piece
-    grid = np.repeat(leads[:, None], size, axis=1)
-    grid[piece, within % size] = tokens
+    def level(self, looks: Sequence[tuple[KVStore, Ints, Ints]], size: int) -> Ints:
+        """Add the calls of a level. Returns [size, heads]: where the results of each token lie, -1 for none."""
+        heads = self.shape.kv_heads * self.shape.groups
+        back = np.full((size, heads), -1, dtype=np.int64)
+        for store, entry, slots in looks:
+            there = np.flatnonzero(entry >= 0)
+            if len(there):
+                back[there] = self._store(store, there, entry[there], slots)
+        return back
 
-    calls: list[Call] = []
-    base = np.empty(len(leads), dtype=np.int64)
-    for at in _cuts(block[leads], shape.fixed):
-        base[at] = done + np.arange(len(at)) * size
-        filled = np.r_[at, np.repeat(at[-1:], PIECES - len(at))] if shape.fixed else at
-        width = int(block[leads[at[0]]]) * SLOTS if shape.fixed else int(slots[grid].max())
-        calls.append(_call(store, entry[leads[filled]], grid[filled], slots[grid[filled]], width, shape))
-        done += len(filled) * size
-    back[tokens] = base[piece] + within % size
-    return calls
+    def _store(self, store: KVStore, tokens: Ints, entry: Ints, slots: Ints) -> Ints:
+        """Calls over one store for `tokens`, which look at `entry`; slots: [T] of all tokens of the pass."""
+        fixed = self.shape.fixed
+        block = -(-slots[tokens] // SLOTS) if fixed else np.zeros_like(entry)
+        order = np.lexsort((tokens, entry, block))
+        tokens, entry, block = tokens[order], entry[order], block[order]
+        first = np.flatnonzero(np.r_[True, (np.diff(entry) != 0) | (np.diff(block) != 0)])
+        sizes = np.diff(np.r_[first, len(tokens)])
+        size = PIECE if fixed else min(_SIZES, key=lambda s: int((-(-sizes // s)).sum()) * (_PER_PIECE + s))
+        pieces = -(-sizes // size)
+        group = np.repeat(np.arange(len(first)), sizes)
+        within = np.arange(len(tokens)) - first[group]
+        piece, within = (np.cumsum(pieces) - pieces)[group] + within // size, within % size
+        leads = np.flatnonzero(within == 0)  # the first token of every piece
+        grid = np.repeat(tokens[leads, None], size, axis=1)
+        grid[piece, within] = tokens
+
+        heads = np.arange(self.shape.kv_heads * self.shape.groups)
+        base = np.empty(len(leads), dtype=np.int64)
+        for some in _cuts(block[leads], fixed):
+            filled = np.r_[some, np.repeat(some[-1:], PIECES - len(some))] if fixed else some
+            base[some] = self.results + np.arange(len(some)) * len(heads) * size
+            width = int(block[leads[some[0]]]) * SLOTS if fixed else int(slots[grid[some]].max())
+            self.calls.append(_call(store, entry[leads[filled]], grid[filled], slots[grid[filled]], width, self.shape))
+            self.results += len(filled) * len(heads) * size
+        back = np.empty((len(tokens), len(heads)), dtype=np.int64)
+        back[order] = base[piece][:, None] + heads * size + within[:, None]
+        return back
 
 
 def _cuts(block: Ints, fixed: bool) -> list[Ints]:
@@ -182,16 +188,17 @@ def _cuts(block: Ints, fixed: bool) -> list[Ints]:
 
 def _call(store: KVStore, entry: Ints, grid: Ints, slots: Ints, width: int, shape: Shape) -> Call:
     whole = store.entries == 1 or (len(entry) == store.entries and bool((np.diff(entry) == 1).all()))
+    heads = np.arange(shape.kv_heads * shape.groups)
     mask = None
     if shape.fixed or int(slots.min()) < width:
         hidden = torch.from_numpy(np.arange(width) >= slots[:, :, None])
         mask = torch.zeros(hidden.shape, dtype=shape.dtype).masked_fill_(hidden, float("-inf"))
         mask = mask.repeat(1, shape.groups, 1)[:, None].to(shape.device)
     return Call(
-        store,
-        None if whole else torch.from_numpy(entry).to(shape.device),
-        torch.from_numpy(grid.reshape(-1)).to(shape.device),
-        mask,
-        len(entry),
-        width,
+        store=store,
+        entries=None if whole else torch.from_numpy(entry).to(shape.device),
+        asked=torch.from_numpy((grid[:, None] * len(heads) + heads[:, None]).reshape(-1)).to(shape.device),
+        mask=mask,
+        pieces=len(entry),
+        width=width,
     )

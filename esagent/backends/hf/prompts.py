@@ -32,7 +32,7 @@ class PromptStates:
         return [i for i, prompt in enumerate(prompts) if prompt not in self._kept]
 
     def keep(self, prompt: Key, trunk: Tensor, upper: Tensor) -> None:
-        """Remember a computed prompt: two tensors [2, layers, kv_heads, n, dim]."""
+        """Remember a computed prompt: two tensors [2, layers, n, kv_heads, dim]."""
         self._kept[prompt] = trunk, upper
         self._bytes += trunk.nbytes + upper.nbytes
 
