@@ -10,7 +10,7 @@ from esagent.runs.journal import read_journal
 from esagent.runs.jsonio import plain
 from esagent.runs.metrics import read_rows
 
-TIMES = ("seconds", "flops")
+TIMES = ("seconds", "flops", "shared_tokens")
 """What two equal runs may differ in: time, and work saved by what the process happened to have seen before."""
 
 
@@ -27,10 +27,11 @@ def story(run: RunDirectory) -> dict[str, Any]:
         if row["kind"] == "evaluation"
     }
     summary = read_history(run.path).summary
-    names = ("digest", "selected_step", "steps", "pool", "validation", "heldout", "episodes", "tokens")
+    tokens = {name: count for name, count in summary["tokens"].items() if name != "shared"}
+    names = ("digest", "selected_step", "steps", "pool", "validation", "heldout", "episodes")
     return {
         "records": records,
         "evaluations": evaluations,
-        "summary": {name: summary[name] for name in names if name in summary},
+        "summary": {name: summary[name] for name in names if name in summary} | {"tokens": tokens},
         "files": sorted(str(path.relative_to(run.path)) for path in run.path.rglob("*") if path.name != "run.holder"),
     }
