@@ -69,8 +69,8 @@ def run_of(config: Config) -> Path:
 
 
 def outcome(path: Path) -> tuple[list[Any], list[Any]]:
-    """All that a run found out: its journal without costs and times, and its evaluations."""
-    apart = {"cost", "seconds", "checksum", "previous"}
+    """All that a run found out: its journal without costs, times and memory, and its evaluations."""
+    apart = {"cost", "seconds", "peak_memory_bytes", "checksum", "previous"}
     journal = [{k: v for k, v in record.items() if k not in apart} for record in read_journal(path / "journal.jsonl")]
     rows = [row for row in read_rows(path / "metrics.jsonl") if row["kind"] == "evaluation"]
     return journal, [(row["step"], row["split"], row["rewards"]) for row in rows]

@@ -28,12 +28,12 @@ def configs(*settings: str) -> list[dict[str, object]]:
         (["agent.constrained=true", "agent.constrained=false"], ["agent.constrained=true", "agent.constrained=false"]),
         # a grid needs both of its settings, in the order of the schema
         (
-            ["seed=0", "space.rank=4", "algorithm.directions=2", "space.rank=4 algorithm.directions=2"],
+            ["seed=0", "space.layers=last:4", "algorithm.directions=2", "space.layers=last:4 algorithm.directions=2"],
             [
-                "algorithm.directions=24 space.rank=8",
-                "algorithm.directions=24 space.rank=4",
-                "algorithm.directions=2 space.rank=8",
-                "algorithm.directions=2 space.rank=4",
+                "algorithm.directions=24 space.layers=last:12",
+                "algorithm.directions=24 space.layers=last:4",
+                "algorithm.directions=2 space.layers=last:12",
+                "algorithm.directions=2 space.layers=last:4",
             ],
         ),
         (
@@ -48,15 +48,15 @@ def test_labels(settings: list[str], labels: list[str]) -> None:
 
 
 def test_by_chooses_the_keys() -> None:
-    found = configs("space.rank=4 name=a", "space.rank=8 name=b")
+    found = configs("space.layers=last:4 name=a", "space.layers=last:8 name=b")
     assert label_arms(found, ["name"]) == ["name=a", "name=b"]
     assert label_arms(found, ["seed"]) == ["seed=0", "seed=0"]
-    with pytest.raises(ConfigError, match=r"--by space.rnk: .* did you mean space.rank"):
-        label_arms(found, ["space.rnk"])
+    with pytest.raises(ConfigError, match=r"--by space.layrs: .* did you mean space.layers"):
+        label_arms(found, ["space.layrs"])
 
 
 def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
-    found = configs("space.rank=4", "space.rank=4 budget.steps=3", "space.rank=2 budget.steps=3")
+    found = configs("space.layers=last:4", "space.layers=last:4 budget.steps=3", "space.layers=last:2 budget.steps=3")
     keys = telling_keys(found)
     assert len({tuple(str(c[k]) for k in keys) for c in found}) == 3
 
@@ -64,7 +64,7 @@ def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (["space.rank=4", "space.rank=8"], []),
+        (["space.layers=last:4", "space.layers=last:8"], []),
         (["model=smollm2-135m", "model=qwen2.5-1.5b"], ["model.name.*base weights"]),
         (["task.level=easy", "task.level=medium"], ["task.level, so.*tasks"]),
         (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks"]),
