@@ -2,6 +2,7 @@
 #
 #   make train                 train an agent with the default job       ARGS="seed=3 budget.steps=8" overrides
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
+#   make test-kill             tests that kill real processes, a few minutes more
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
 #   make bench                 what each kind of sharing saves, and what determinism costs, as ratios of one run
 #   make setup                 .venv, pinned packages, the embedded model
@@ -19,7 +20,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Set-up is redone when the contents of these files change, not when a checkout gives them a new date.
 STAMP := $(VENV)/.setup-$(shell cat requirements.lock pyproject.toml Makefile | cksum | tr ' ' '-')
 
-.PHONY: help train test torture bench setup lint types lock
+.PHONY: help train test test-kill torture bench setup lint types lock
 .DEFAULT_GOAL := help
 
 help:
@@ -29,7 +30,10 @@ train: setup
 	@$(BIN)/esagent train $(ARGS)
 
 test: setup
-	@$(BIN)/python -m pytest -m "not engine and not browser" $(ARGS)
+	@$(BIN)/python -m pytest -m "not engine and not browser and not kill" $(ARGS)
+
+test-kill: setup
+	@$(BIN)/python -m pytest -m kill $(ARGS)
 
 torture: setup
 	@ESAGENT_TEST_INSTANTS=200 ESAGENT_TEST_EACH_BOUNDARY=1 $(BIN)/python -m pytest tests/runs/test_kill.py $(ARGS)
