@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from esagent.allocation.base import Allocation
 from esagent.core.estimate import NormName, estimate_terms
-from esagent.core.noise import direction_seed
+from esagent.core.noise import direction_seed, partition_key
 from esagent.core.population import Perturbation, Population, Update
 from esagent.core.shaping import SHAPINGS, ShapingName, member_fitness
 from esagent.errors import RunError
@@ -48,8 +48,9 @@ class EvolutionStrategy:
     def ask(self, step: int, allocation: Allocation) -> Population:
         """The population of `step`: 2N members when antithetic (twins side by side, + first), N otherwise."""
         signs = (1, -1) if self.antithetic else (1,)
+        partition = partition_key(self.seed, step)
         members = tuple(
-            Perturbation(direction_seed(self.seed, step, i), sign, dict(sigma))
+            Perturbation(direction_seed(self.seed, step, i), sign, dict(sigma), partition)
             for i, sigma in enumerate(allocation.directions)
             for sign in signs
         )
@@ -82,6 +83,7 @@ class EvolutionStrategy:
             rule=self.rule,
             normalise=self.normalise,
             scalars=self._scalars(),
+            partition=population.members[0].partition if population.members else 0,
         )
 
     def _scalars(self) -> dict[str, float]:

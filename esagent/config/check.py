@@ -40,6 +40,7 @@ def _names(config: Config) -> Iterator[str]:
     yield from _one_of("algorithm.name", config.algorithm.name, names.ALGORITHMS)
     yield from _one_of("allocation.name", config.allocation.name, names.ALLOCATIONS)
     yield from _one_of("space.name", config.space.name, names.SPACES)
+    yield from _one_of("space.partition", config.space.partition, names.PARTITIONS)
     yield from _one_of("space.init", config.space.init, names.INITS)
     if not _DEVICE.fullmatch(config.backend.device):
         yield f"backend.device={config.backend.device}: choose auto, cpu, mps, cuda or cuda:N"

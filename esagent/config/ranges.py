@@ -48,6 +48,7 @@ RANGES = {
     "sigma.start": POSITIVE,
     "sigma.end": SCALE,
     "sigma.warmup": NATURAL,
+    "space.parts": Range(2, 1024),
     "space.rank": Range(1, 1024),
     "budget.steps": COUNT,
     "budget.tasks_per_step": COUNT,

@@ -160,6 +160,9 @@ class SpaceConfig:
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
     positions: Positions = Positions.answer
+    partition: str = "module"  # the blocks: module, layer, kind, whole, or random
+    parts: int = 4  # random only: how many
+    redraw: bool = True  # random only: anew every step
     rank: int = 8  # core only
     init: str = "svd"  # core only: svd or orthonormal
 

@@ -41,17 +41,27 @@ def direction_seed(run_seed: int, step: int, direction: int) -> int:
     return key("direction", run_seed, step, direction)
 
 
+def partition_key(run_seed: int, step: int) -> int:
+    """Key of the partition that a step draws, where a space draws its blocks anew."""
+    return key("partition", run_seed, step)
+
+
 def gaussian(seed: int, tensor: str, start: int, count: int, device: torch.device | str = "cpu") -> Tensor:
     """Elements [start, start + count) of the standard normal noise of `tensor` under direction `seed`.
 
     Returns a float32 tensor of shape [count], the same bits on every device.
     """
-    first, last = start // 4, (start + count + 3) // 4
-    words = _hash(key("noise", seed, tensor), first, last - first, torch.device(device))
-    shifts = torch.tensor([0, 16, 32, 48], dtype=torch.int64, device=words.device)
-    index = (words[:, None] >> shifts) & 0xFFFF
-    offset = start - 4 * first
-    return _quantiles(str(words.device))[index.flatten()[offset : offset + count]]
+    index = _halfwords(key("noise", seed, tensor), start, count, torch.device(device))
+    return _quantiles(str(index.device))[index]
+
+
+def parts(partition: int, tensor: str, start: int, count: int, k: int, device: torch.device | str = "cpu") -> Tensor:
+    """Which of `k` parts each of the elements [start, start + count) of `tensor` falls into: int64 [count].
+
+    Elements are drawn independently, so a part of d elements in all holds d/k of them up to sqrt(d (k - 1)) / k.
+    """
+    words = _halfwords(key("part", partition, tensor), start, count, torch.device(device))
+    return (words * k) >> 16
 
 
 def uniform(seed: int, count: int) -> np.ndarray:
@@ -64,6 +74,15 @@ def permutation(seed: int, n: int) -> list[int]:
     """A permutation of range(n) under `seed`: the order of n independent 64-bit words."""
     words = _hash(key("permutation", seed), 0, n, torch.device("cpu")).numpy().view(np.uint64)
     return [int(i) for i in np.argsort(words, kind="stable")]
+
+
+def _halfwords(stream: int, start: int, count: int, device: torch.device) -> Tensor:
+    """16-bit words [start, start + count) of a stream, four from each hash, as int64."""
+    first, last = start // 4, (start + count + 3) // 4
+    words = _hash(stream, first, last - first, device)
+    shifts = torch.tensor([0, 16, 32, 48], dtype=torch.int64, device=device)
+    offset = start - 4 * first
+    return ((words[:, None] >> shifts) & 0xFFFF).flatten()[offset : offset + count]
 
 
 def _hash(seed: int, start: int, count: int, device: torch.device) -> Tensor:

@@ -26,11 +26,13 @@ class Perturbation:
     seed: 64-bit key of the direction, from (run seed, step, direction). Antithetic twins share it.
     sign: +1 or -1.
     sigma: perturbation scale per block, in units of the block's own scale (see the space).
+    partition: 64-bit key of the step, from which a space whose blocks are drawn anew each step draws them.
     """
 
     seed: int
     sign: int
     sigma: Mapping[str, float]
+    partition: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Update:
     `theta_b += step_size[b] * g_b`, both in units of the block's own scale. `normalise` first divides the estimate by
     an RMS: its own (`block`, so `step_size` is the RMS length of every step) or the RMS over all blocks (`total`, so
     that a block whose rewards differed little moves less); a zero estimate stays zero.
-    `scalars` carries the settings of stateful rules (momentum, Adam, pull to reference).
+    `scalars` carries the settings of stateful rules (momentum, Adam, pull to reference). `partition` is that of the
+    perturbations that were evaluated.
     """
 
     step: int
@@ -72,3 +75,4 @@ class Update:
     rule: Literal["plain", "momentum", "adam"] = "plain"
     normalise: Literal["none", "block", "total"] = "none"
     scalars: Mapping[str, float] = field(default_factory=dict)
+    partition: int = 0

@@ -19,6 +19,7 @@ def encode_update(update: Update) -> dict[str, Any]:
         "rule": update.rule,
         "normalise": update.normalise,
         "scalars": _exact(update.scalars),
+        "partition": update.partition,
     }
 
 
@@ -33,21 +34,29 @@ def decode_update(value: Mapping[str, Any]) -> Update:
             value["rule"],
             value["normalise"],
             _floats(value["scalars"]),
+            int(value["partition"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"the journal holds an update that cannot be read: {error!r}") from error
 
 
 def encode_population(population: Population) -> dict[str, Any]:
-    """`population` as a dict; members are `[seed, sign, {block: sigma}]`."""
-    members = [[m.seed, m.sign, _exact(m.sigma)] for m in population.members]
-    return {"step": population.step, "members": members, "antithetic": population.antithetic}
+    """`population` as a dict; members are `[seed, sign, {block: sigma}]` and share the step's partition."""
+    return {
+        "step": population.step,
+        "partition": next((member.partition for member in population.members), 0),
+        "members": [[m.seed, m.sign, _exact(m.sigma)] for m in population.members],
+        "antithetic": population.antithetic,
+    }
 
 
 def decode_population(value: Mapping[str, Any]) -> Population:
     """Undo `encode_population`. Raises RunError when `value` is not one."""
     try:
-        members = tuple(Perturbation(int(seed), int(sign), _floats(sigma)) for seed, sign, sigma in value["members"])
+        partition = int(value["partition"])
+        members = tuple(
+            Perturbation(int(seed), int(sign), _floats(sigma), partition) for seed, sign, sigma in value["members"]
+        )
         return Population(int(value["step"]), members, bool(value["antithetic"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"the journal holds a population that cannot be read: {error!r}") from error

@@ -8,6 +8,8 @@ from typing import Protocol
 from torch import Tensor
 
 from esagent.spaces.parameters import Parameters
+from esagent.spaces.sites import Site
+from esagent.spaces.tensors import Setting
 
 Term = Callable[[Tensor, Tensor], Tensor]
 """(input of the linear layer [T, in], slot of each token [T]) -> what to add to its output [T, out]."""
@@ -16,20 +18,25 @@ Term = Callable[[Tensor, Tensor], Tensor]
 class AdapterSpace(Protocol):
     """Named blocks of small tensors that add a term to the output of some linear layers.
 
+    sites: the linear layers that terms are added to.
     lowest_layer: the first layer any of them touches; everything below is the same for all members.
     answers_only: the terms act from the last token of the prompt on; the prompt before it is the base model's.
     """
 
     parameters: Parameters
+    sites: tuple[Site, ...]
     lowest_layer: int
     answers_only: bool
 
-    def terms(self, slots: Sequence[Mapping[str, Tensor]]) -> dict[str, Term]:
-        """Per site, the term for tokens of these slots. A slot's mapping is what `Parameters.values` returns."""
+    def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:
+        """By path of a site, the term for tokens of these slots; None stands for the base model."""
         ...
 
     def low_rank(self, values: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-        """The weight changes of `dense` as products up @ down: (down [r, in], up [out, r]) by site, fp32."""
+        """The weight changes of `dense` as products up @ down: (down [r, in], up [out, r]) by path of a site, fp32.
+
+        values: what `Parameters.values` returns.
+        """
         ...
 
     def dense(self, values: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

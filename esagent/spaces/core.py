@@ -15,15 +15,23 @@ from torch import Tensor
 from esagent.core.noise import gaussian, key
 from esagent.errors import ConfigError
 from esagent.spaces.base import Term
-from esagent.spaces.parameters import Parameters, SearchTensor
+from esagent.spaces.parameters import Parameters
+from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
+from esagent.spaces.tensors import SearchTensor, Setting
 
 
 class CoreSpace:
     """r x r cores at `sites`, one set per module."""
 
     def __init__(
-        self, sites: Sequence[Site], modules: Sequence[str], rank: int, init: str, answers_only: bool = False
+        self,
+        sites: Sequence[Site],
+        modules: Sequence[str],
+        partition: Partition,
+        rank: int,
+        init: str,
+        answers_only: bool = False,
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -33,25 +41,28 @@ class CoreSpace:
         self.parameters = Parameters(
             [
                 SearchTensor(
-                    name=f"{site.path}.weight@{module}",
-                    block=module,
+                    weight=f"{site.path}.weight",
                     site=site.path,
                     size=rank * rank,
                     scale=float(site.module.weight.float().norm() / min(site.module.weight.shape) ** 0.5),
+                    owner=module,
+                    layer=site.layer,
                 )
                 for module in modules
                 for site in self.sites
-            ]
+            ],
+            partition,
         )
 
-    def terms(self, slots: Sequence[Mapping[str, Tensor]]) -> dict[str, Term]:
+    def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:
         """x A^T for all tokens, then each token's own R, then B^T."""
+        slots = [self.parameters.values(s.module, s.perturbation) if s else {} for s in settings]
         return {site.path: self._term(site, slots) for site in self.sites}
 
     def _term(self, site: Site, slots: Sequence[Mapping[str, Tensor]]) -> Term:
         weight = site.module.weight
         zero = torch.zeros(self.rank * self.rank)
-        stacked = torch.stack([slot.get(site.path, zero) for slot in slots]).view(-1, self.rank, self.rank)
+        stacked = torch.stack([slot.get(f"{site.path}.weight", zero) for slot in slots]).view(-1, self.rank, self.rank)
         cores = stacked.to(weight.device, weight.dtype)
         down, up = (f.to(weight.device, weight.dtype) for f in self._factors[site.path])
 
@@ -65,7 +76,8 @@ class CoreSpace:
     def low_rank(self, values: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
         """(A, B R) by site."""
         factors = {}
-        for path, value in values.items():
+        for weight, value in values.items():
+            path = weight.removesuffix(".weight")
             down, up = self._factors[path]
             factors[path] = (down, up @ value.view(self.rank, self.rank))
         return factors

@@ -11,6 +11,7 @@ from esagent.errors import ConfigError
 from esagent.spaces.base import AdapterSpace
 from esagent.spaces.bias import BiasSpace
 from esagent.spaces.core import CoreSpace
+from esagent.spaces.partitions import make_partition
 from esagent.spaces.sites import find_sites
 
 
@@ -21,9 +22,10 @@ def make_space(config: SpaceConfig, model: nn.Module, modules: Sequence[str]) ->
         raise ConfigError(f"space.modules: {unknown[0]!r} is no module of this agent; it has {', '.join(modules)}")
     searched = [m for m in modules if not config.modules or m in config.modules]
     sites = find_sites(model, config.layers, config.sites)
+    partition = make_partition(config.partition, config.parts, config.redraw)
     only = config.positions is Positions.answer
     if config.name == "bias":
-        return BiasSpace(sites, searched, only)
+        return BiasSpace(sites, searched, partition, only)
     if config.name == "core":
-        return CoreSpace(sites, searched, config.rank, config.init, only)
+        return CoreSpace(sites, searched, partition, config.rank, config.init, only)
     raise ConfigError(f"space.name={config.name!r}: expected bias or core")

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from esagent.core.noise import direction_seed, gaussian
 from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.errors import RunError
-from esagent.spaces.parameters import Parameters, SearchTensor
+from esagent.spaces.parameters import Parameters
+from esagent.spaces.tensors import SearchTensor
 
 TENSORS = (
-    SearchTensor("layer.0.bias@a", "a", "layer.0", 5, 2.0),
-    SearchTensor("layer.1.bias@a", "a", "layer.1", 7, 0.5),
-    SearchTensor("layer.0.bias@b", "b", "layer.0", 5, 2.0),
+    SearchTensor("layer.0.bias", "layer.0", 5, 2.0, "a"),
+    SearchTensor("layer.1.bias", "layer.1", 7, 0.5, "a"),
+    SearchTensor("layer.0.bias", "layer.0", 5, 2.0, "b"),
 )
 
 
@@ -31,12 +32,12 @@ def test_a_perturbation_is_sign_times_sigma_times_scale_times_noise() -> None:
     parameters = Parameters(TENSORS)
     seed = direction_seed(1, 2, 3)
     values = parameters.values("a", Perturbation(seed, -1, {"a": 0.3}))
-    torch.testing.assert_close(values["layer.1"], -0.3 * 0.5 * gaussian(seed, "layer.1.bias@a", 0, 7))
-    assert torch.equal(parameters.values("b", Perturbation(seed, -1, {"a": 0.3}))["layer.0"], torch.zeros(5))
+    torch.testing.assert_close(values["layer.1.bias"], -0.3 * 0.5 * gaussian(seed, "layer.1.bias@a", 0, 7))
+    assert torch.equal(parameters.values("b", Perturbation(seed, -1, {"a": 0.3}))["layer.0.bias"], torch.zeros(5))
 
 
 def test_tensors_of_one_shape_get_different_noise_under_one_seed() -> None:
-    wide = [SearchTensor(f"layer.{i}.bias@a", "a", f"layer.{i}", 4096, 1.0) for i in range(2)]
+    wide = [SearchTensor(f"layer.{i}.bias", f"layer.{i}", 4096, 1.0, "a") for i in range(2)]
     one, two = Parameters(wide).values("a", Perturbation(9, 1, {"a": 1.0})).values()
     assert abs(float(torch.corrcoef(torch.stack([one, two]))[0, 1])) < 4 / math.sqrt(4096)
 
@@ -45,7 +46,7 @@ def test_a_plain_update_is_the_weighted_sum_of_its_directions() -> None:
     parameters = Parameters(TENSORS)
     applied = parameters.apply(update())
     for tensor, rate in zip(TENSORS, (0.1, 0.1, 0.2), strict=True):
-        weights = {"a": (0.5, -0.5, -1.5), "b": (0.0, 0.25, 0.5)}[tensor.block]
+        weights = {"a": (0.5, -0.5, -1.5), "b": (0.0, 0.25, 0.5)}[tensor.owner]
         noise = [gaussian(direction_seed(1, 0, i), tensor.name, 0, tensor.size) for i in range(3)]
         expected = rate * tensor.scale * sum(w * n for w, n in zip(weights, noise, strict=True))
         torch.testing.assert_close(parameters.centre[tensor.name], expected)
@@ -58,7 +59,7 @@ def test_a_normalised_step_has_the_length_it_was_given() -> None:
 
 
 def test_normalised_over_all_blocks_a_block_with_half_the_signal_takes_half_the_step() -> None:
-    wide = [SearchTensor(f"layer.0.bias@{b}", b, "layer.0", 40_000, 3.0) for b in "ab"]
+    wide = [SearchTensor("layer.0.bias", "layer.0", 40_000, 3.0, b) for b in "ab"]
     moved = (
         Parameters(wide)
         .apply(Update(0, (UpdateTerm(5, {"a": 2.0, "b": 1.0}),), {"a": 0.1, "b": 0.1}, normalise="total"))

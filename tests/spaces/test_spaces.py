@@ -10,6 +10,7 @@ from esagent.core.population import Perturbation
 from esagent.errors import ConfigError
 from esagent.spaces.registry import make_space
 from esagent.spaces.sites import parse_layers
+from esagent.spaces.tensors import Setting
 from tests.helpers.tiny import make_tiny
 
 SPACES = {
@@ -26,7 +27,7 @@ def test_terms_equal_the_dense_change(config: SpaceConfig, kind: str) -> None:
     space = make_space(config, model, ["planner", "caller"])
     members = [Perturbation(7, 1, {"planner": 0.3}), Perturbation(7, -1, {"planner": 0.3}), None]
     slots = [space.parameters.values("planner", member) for member in members]
-    terms = space.terms(slots)
+    terms = space.terms([Setting("planner", member) for member in members])
     generator = torch.Generator().manual_seed(0)
     for path, term in terms.items():
         linear = model.get_submodule(path)
@@ -45,10 +46,10 @@ def test_factors_are_orthonormal_and_singular_vectors_diagonalise_the_weight() -
     space = make_space(SPACES["core-svd"], model, ["m"])
     one = torch.zeros(5, 5)
     one[0, 0] = 1.0
-    for site in space.parameters.by_block["m"]:
-        change = space.dense({site.site: one.flatten()})[0][site.site]
+    for site in space.sites:
+        change = space.dense({f"{site.path}.weight": one.flatten()})[0][site.path]
         assert float(change.norm()) == pytest.approx(1.0, abs=1e-4)
-        weight = model.get_submodule(site.site).weight
+        weight = site.module.weight
         assert float((change * weight).sum()) == pytest.approx(float(torch.linalg.matrix_norm(weight, 2)), rel=1e-3)
 
 

@@ -31,6 +31,7 @@ from esagent.core.population import Block, Perturbation, Update
 from esagent.errors import RunError
 from esagent.models.chat import render
 from esagent.spaces.base import AdapterSpace
+from esagent.spaces.tensors import Setting
 
 _TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
 _PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
@@ -53,7 +54,7 @@ class HFBackend:
             pack_linears(model)
         self._max_tokens = _TOKENS_AT_ONCE[kind]
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
-        sites = {t.site: model.get_submodule(t.site) for t in space.parameters.tensors}
+        sites = {site.path: site.module for site in space.sites}
         self._hooks = Hooks(sites)
         low = space.lowest_layer if config.share_trunk else 0
         self._low = low
@@ -78,11 +79,12 @@ class HFBackend:
         """Under parameters off the centre, which is zero at first and would hide the terms."""
         blocks = self.space.parameters.blocks()
         probe = Perturbation(0, 1, {block.name: 1.0 for block in blocks})
-        self._hooks.use(self.space.terms([{}, self.space.parameters.values(blocks[0].name, probe)]))
+        module = self.space.parameters.tensors[0].owner
+        self._hooks.use(self.space.terms([None, Setting(module, probe)]))
         check_fixed(self._network, passes, self.space.lowest_layer, 1)
 
     def blocks(self) -> tuple[Block, ...]:
-        """One block per module that owns parameters."""
+        """The blocks of the space's partition."""
         return self.space.parameters.blocks()
 
     @torch.inference_mode()
@@ -98,7 +100,7 @@ class HFBackend:
             key = job if self._config.share_requests else number
             jobs.setdefault(key, job)
             keys.append(key)
-        self._hooks.use(self.space.terms(slots.values))
+        self._hooks.use(self.space.terms(slots.settings))
         before = self.meter.prompt_tokens
         outcomes = dict(zip(jobs, self._run(list(jobs.values())), strict=True))
         completions, seen = [], set()

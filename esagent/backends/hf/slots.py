@@ -12,37 +12,40 @@ from esagent.backends.hf.jobs import SlotKey
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
 from esagent.spaces.base import AdapterSpace, Term
+from esagent.spaces.tensors import Setting
 
+BASE = "base"
 CENTRE = "centre"
 NEUTRAL = 0
 """Slot of the base model itself, in every call."""
 
 
 class Slots:
-    """The distinct (module, perturbation of that module) pairs of one call, in order of appearance.
+    """The distinct parameters that the requests of one call run under, in order of appearance.
 
-    A member that leaves a module alone uses the centre's slot, so that all such members share its requests.
+    A member that leaves a module alone uses the centre's slot, so that all such members share its requests; so do all
+    modules where parameters belong to none of them.
     """
 
     def __init__(self, space: AdapterSpace, members: Sequence[Perturbation]) -> None:
-        self._space = space
+        self._parameters = space.parameters
         self._members = members
         self._index: dict[SlotKey, int] = {}
-        self.values: list[Mapping[str, Tensor]] = [{}]
-        self.keys: list[SlotKey] = [("", CENTRE)]
+        self._owners = {tensor.owner for tensor in space.parameters.tensors}
+        self.settings: list[Setting | None] = [None]
+        self.keys: list[SlotKey] = [("", BASE)]
 
     def of(self, request: Request) -> int:
         """Index of the request's slot."""
         perturbation = None if request.member == UNPERTURBED else self._members[request.member]
-        sigma = perturbation.sigma.get(request.module, 0.0) if perturbation else 0.0
-        key: SlotKey = (request.module, CENTRE)
-        if perturbation is not None and sigma != 0.0:
-            key = (request.module, perturbation.seed, perturbation.sign, sigma)
-        else:
-            perturbation = None
+        found = self._parameters.effective(request.module, perturbation)
+        owner = request.module if self._owners != {""} else ""
+        key: SlotKey = (owner, CENTRE)
+        if found is not None:
+            key = (owner, found.seed, found.sign, found.partition, tuple(found.sigma.items()))
         if key not in self._index:
-            self._index[key] = len(self.values)
-            self.values.append(self._space.parameters.values(request.module, perturbation))
+            self._index[key] = len(self.settings)
+            self.settings.append(Setting(request.module, found))
             self.keys.append(key)
         return self._index[key]
 

@@ -82,7 +82,7 @@ def load_trained(state: State) -> Trained:
     space = make_space(config.space, model, agent.modules)
     digest = state.bring(space.parameters)
     adapters = {}
-    for block in space.parameters.by_block:
-        values = space.parameters.values(block)
-        adapters[block] = Adapter(space.low_rank(values), space.dense(values)[1])
+    for module in dict.fromkeys(tensor.owner for tensor in space.parameters.tensors):
+        values = space.parameters.values(module)
+        adapters[module] = Adapter(space.low_rank(values), space.dense(values)[1])
     return Trained(state, base, agent, prompt_style, model, tokenizer, adapters, digest)
