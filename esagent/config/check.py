@@ -167,9 +167,12 @@ def _space(config: Config) -> Iterator[str]:
         parse_layers(space.layers, sizes.layers if sizes else None)
     except ConfigError as error:
         yield from error.problems
-    for name in ("rank", "init"):
-        if space.name == "bias" and getattr(space, name) != getattr(SpaceConfig, name):
-            yield f"space.{name}={getattr(space, name)}: space=bias has none; choose space=core"
+    for name, spaces in names.SPACE_SETTINGS.items():
+        value = getattr(space, name)
+        if space.name in names.SPACES and space.name not in spaces and value != getattr(SpaceConfig, name):
+            yield f"space.{name}={value}: space={space.name} has none; choose space={' or space='.join(spaces)}"
+    if space.name == "lora" and space.sigma_b == 0:
+        yield f"space.sigma_b=0.0: B is 0 at the start, where moving A alone (sigma_a={space.sigma_a}) changes nothing"
     if not space.sites:
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):

@@ -10,9 +10,12 @@ AGENTS = ("modular", "react")
 TASKS = ("toolbox", "jsonl")
 ALGORITHMS = ("es",)
 ALLOCATIONS = ("uniform", "joint")
-SPACES = ("bias", "core")
+SPACES = ("bias", "core", "lora")
 PARTITIONS = ("module", "layer", "kind", "whole", "random")
 INITS = ("svd", "orthonormal")
+SPACE_SETTINGS = {"rank": ("core", "lora"), "init": ("core",), "sigma_a": ("lora",), "sigma_b": ("lora",)}
+"""Settings of `space` that not all spaces have, and those that do."""
+
 EXPORT_FORMATS = ("peft", "hf", "hooks")
 LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}

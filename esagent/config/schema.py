@@ -155,7 +155,7 @@ class SigmaConfig:
 
 @dataclass
 class SpaceConfig:
-    name: str = "bias"  # bias or core
+    name: str = "bias"  # bias, core or lora
     layers: str = "18-29"  # "18-29", "24,27", "last:8"
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
@@ -163,8 +163,10 @@ class SpaceConfig:
     partition: str = "module"  # the blocks: module, layer, kind, whole, or random
     parts: int = 4  # random only: how many
     redraw: bool = True  # random only: anew every step
-    rank: int = 8  # core only
+    rank: int = 8  # core and lora
     init: str = "svd"  # core only: svd or orthonormal
+    sigma_a: float = 0.0  # lora only: factor on sigma for A; 0 freezes it
+    sigma_b: float = 1.0  # lora only: factor on sigma for B
 
 
 @dataclass

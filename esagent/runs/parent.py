@@ -23,6 +23,8 @@ from esagent.runs.snapshots import newest_verified
 from esagent.runs.states import State, find_state
 
 _log = logging.getLogger(__name__)
+_SHAPING = {"core": ("rank", "init"), "lora": ("rank",)}
+"""By space, the settings of its own that its tensors depend on."""
 
 
 class Startable(Replayable, Protocol):
@@ -109,11 +111,12 @@ def _at(config: Config, state: State) -> Config:
 
 def _differences(there: SpaceConfig, here: SpaceConfig, depth: int | None) -> Iterator[tuple[str, object, object]]:
     """Name and both values of every setting that has to be the same and is not."""
-    names = ["name", "positions", *(["rank", "init"] if here.name == "core" else [])]
-    for name in names:
+    for name in ["name", "positions", *_SHAPING.get(here.name, ())]:
         before, now = getattr(there, name), getattr(here, name)
         if before != now:
             yield f"space.{name}", getattr(before, "value", before), getattr(now, "value", now)
+    if here.name == "lora" and (there.sigma_a > 0) != (here.sigma_a > 0):  # A is searched in one of them alone
+        yield "space.sigma_a", there.sigma_a, here.sigma_a
     for name in ("sites", "modules"):
         before, now = getattr(there, name), getattr(here, name)
         if sorted(before) != sorted(now):

@@ -11,6 +11,7 @@ from esagent.errors import ConfigError
 from esagent.spaces.base import AdapterSpace
 from esagent.spaces.bias import BiasSpace
 from esagent.spaces.core import CoreSpace
+from esagent.spaces.lora import LoraSpace
 from esagent.spaces.partitions import make_partition
 from esagent.spaces.sites import find_sites
 
@@ -28,4 +29,6 @@ def make_space(config: SpaceConfig, model: nn.Module, modules: Sequence[str]) ->
         return BiasSpace(sites, searched, partition, only)
     if config.name == "core":
         return CoreSpace(sites, searched, partition, config.rank, config.init, only)
-    raise ConfigError(f"space.name={config.name!r}: expected bias or core")
+    if config.name == "lora":
+        return LoraSpace(sites, searched, partition, config.rank, config.sigma_a, config.sigma_b, only)
+    raise ConfigError(f"space.name={config.name!r}: expected bias, core or lora")

@@ -30,6 +30,8 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "vector": VectorBackend,
     "hf-bias": lambda: hf("llama", name="bias", positions=Positions.answer),
     "hf-bias-everywhere": lambda: hf("qwen2", name="bias", positions=Positions.all),
+    "hf-lora": lambda: hf("llama", name="lora", rank=3, positions=Positions.all),
+    "hf-lora-both": lambda: hf("qwen2", name="lora", rank=2, sigma_a=0.5, sigma_b=2.0, positions=Positions.answer),
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
 }
 

@@ -76,6 +76,10 @@ SETTINGS: list[Case] = [
 CONTRADICTIONS: list[Case] = [
     ("train space.rank=4", 2, [("space.rank=4", "space=bias has none", "space=core")]),
     ("train space.init=orthonormal", 2, [("space.init=orthonormal", "space=core")]),
+    ("train space=lora space.init=orthonormal", 2, [("space.init=orthonormal", "space=lora has none", "space=core")]),
+    ("train space=core space.sigma_a=1", 2, [("space.sigma_a=1.0", "space=core has none", "space=lora")]),
+    ("train space=lora space.sigma_a=1 space.sigma_b=0", 2, [("space.sigma_b=0.0", "changes nothing")]),
+    ("train space=lora space.sigma_a=-1", 2, [("space.sigma_a=-1.0", "from 0")]),
     ("train agent=react agent.constrained=true", 2, [("agent.constrained", "agent=modular")]),
     ("train agent=react space.modules=[caller]", 2, [("space.modules=caller", "policy")]),
     ("train agent.target=a:B agent.constrained=true", 2, [("agent.constrained", "agent.options.constrained")]),
@@ -147,6 +151,7 @@ FILES: list[Case] = [
     (f"train {MODEL} {SMALL} model.prompt_style=chat", 2, [("model.prompt_style=chat", "no chat template")]),
     (f"train {MODEL} {SMALL} space.sites=[down_prj]", 2, [("down_prj", "down_proj")]),
     (f"train {MODEL} {SMALL} space=core space.rank=99 space.layers=last:2", 2, [("space.rank=99", "at most 64")]),
+    (f"train {MODEL} {SMALL} space=lora space.rank=99 space.layers=last:2", 2, [("space.rank=99", "at most 64")]),
     (f"train {MODEL} {SMALL} backend.device=cuda:99", 3, [("backend.device=cuda:99", "CUDA devices")]),
     ("train runs_dir=rows.jsonl", 2, [("runs_dir=rows.jsonl", "is not a folder")]),
     ("train runs_dir=rows.jsonl/deeper", 2, [("runs_dir=rows.jsonl/deeper", "rows.jsonl is not a folder")]),
