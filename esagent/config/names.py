@@ -10,9 +10,14 @@ AGENTS = ("modular", "react")
 TASKS = ("toolbox", "jsonl")
 ALGORITHMS = ("es",)
 ALLOCATIONS = ("uniform", "joint")
-SPACES = ("bias", "core")
+SPACES = ("bias", "core", "full")
+WEIGHT_SPACES = ("full",)
+"""Those that search the model's own parameters: named by space.include and space.exclude, shared by all modules."""
+
 PARTITIONS = ("module", "layer", "kind", "whole", "random")
 INITS = ("svd", "orthonormal")
+SCALES = ("absolute", "relative")
+PRECISIONS = ("master", "stochastic")
 EXPORT_FORMATS = ("peft", "hf", "hooks")
 LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}

@@ -155,7 +155,7 @@ class SigmaConfig:
 
 @dataclass
 class SpaceConfig:
-    name: str = "bias"  # bias or core
+    name: str = "bias"  # bias, core or full
     layers: str = "18-29"  # "18-29", "24,27", "last:8"
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
@@ -165,6 +165,10 @@ class SpaceConfig:
     redraw: bool = True  # random only: anew every step
     rank: int = 8  # core only
     init: str = "svd"  # core only: svd or orthonormal
+    include: list[str] = field(default_factory=list)  # full only: regular expressions over parameter names; empty: all
+    exclude: list[str] = field(default_factory=list)  # full only: taken out again
+    scale: str = "absolute"  # full only: sigma in units of 1, or relative to each parameter's RMS
+    precision: str = "master"  # full only: an fp32 copy is moved, or the parameters themselves by stochastic rounding
 
 
 @dataclass
