@@ -42,6 +42,7 @@ def _names(config: Config) -> Iterator[str]:
     yield from _one_of("space.name", config.space.name, names.SPACES)
     yield from _one_of("space.partition", config.space.partition, names.PARTITIONS)
     yield from _one_of("space.init", config.space.init, names.INITS)
+    yield from _one_of("space.vectors", config.space.vectors, names.VECTORS)
     if not _DEVICE.fullmatch(config.backend.device):
         yield f"backend.device={config.backend.device}: choose auto, cpu, mps, cuda or cuda:N"
     if not _RUN_NAME.fullmatch(config.name):
@@ -173,6 +174,8 @@ def _space(config: Config) -> Iterator[str]:
             yield f"space.{name}={value}: space={space.name} has none; choose space={' or space='.join(spaces)}"
     if space.name == "lora" and space.sigma_b == 0:
         yield f"space.sigma_b=0.0: B is 0 at the start, where moving A alone (sigma_a={space.sigma_a}) changes nothing"
+    if space.name == "lowrank" and space.partition == "random":
+        yield "space.partition=random: space=lowrank has one sigma for all numbers of a matrix; choose whole, layer or kind"
     if not space.sites:
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):

@@ -23,7 +23,7 @@ from esagent.runs.snapshots import newest_verified
 from esagent.runs.states import State, find_state
 
 _log = logging.getLogger(__name__)
-_SHAPING = {"core": ("rank", "init"), "lora": ("rank",)}
+_SHAPING = {"core": ("rank", "init"), "lora": ("rank",), "lowrank": ("vectors",)}
 """By space, the settings of its own that its tensors depend on."""
 
 

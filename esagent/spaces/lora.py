@@ -33,6 +33,8 @@ DOWN, UP = ".lora_A.weight", ".lora_B.weight"
 class LoraSpace:
     """Adapters of rank `rank` at `sites`, one set per module. sigma_a, sigma_b: factors on sigma for A and B."""
 
+    in_place = False
+
     def __init__(
         self,
         sites: Sequence[Site],

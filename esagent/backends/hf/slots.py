@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from esagent.backends.hf.jobs import SlotKey
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
-from esagent.spaces.base import AdapterSpace, Term
+from esagent.spaces.base import Space, Term
 from esagent.spaces.tensors import Setting
 
 BASE = "base"
@@ -27,7 +27,7 @@ class Slots:
     modules where parameters belong to none of them.
     """
 
-    def __init__(self, space: AdapterSpace, members: Sequence[Perturbation]) -> None:
+    def __init__(self, space: Space, members: Sequence[Perturbation]) -> None:
         self._parameters = space.parameters
         self._members = members
         self._index: dict[SlotKey, int] = {}
