@@ -167,14 +167,10 @@ class SpaceConfig:
     init: str = "svd"  # core only: svd or orthonormal
     sigma_a: float = 0.0  # lora only: factor on sigma for A; 0 freezes it
     sigma_b: float = 1.0  # lora only: factor on sigma for B
-    include: list[str] = field(
-        default_factory=list
-    )  # full and lowrank: regular expressions over parameter names; empty: all
-    exclude: list[str] = field(default_factory=list)  # full and lowrank: taken out again
-    scale: str = "absolute"  # full and lowrank: sigma in units of 1, or relative to each parameter's RMS
-    precision: str = (
-        "master"  # full and lowrank: an fp32 copy is moved, or the parameters themselves by stochastic rounding
-    )
+    include: list[str] = field(default_factory=list)  # of weights, full and lowrank: regular expressions; empty: all
+    exclude: list[str] = field(default_factory=list)  # of weights: taken out again
+    scale: str = "absolute"  # of weights: sigma in units of 1, or relative to each parameter's RMS
+    precision: str = "master"  # of weights: an fp32 copy is moved, or the parameters themselves by stochastic rounding
     vectors: str = "dense"  # lowrank only: noise of biases and norms, dense or none
 
 

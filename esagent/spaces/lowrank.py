@@ -31,7 +31,7 @@ def matrices(found: Sequence[Named]) -> list[Named]:
     kept = [named for named in found if named.tensor.dim() > 1]
     if not kept:
         raise ConfigError(
-            "space.vectors=none: no matrix is searched; choose space.vectors=dense or another space.include"
+            "space.vectors=none: leaves no parameter; choose space.vectors=dense or another space.include"
         )
     return kept
 
