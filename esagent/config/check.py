@@ -175,7 +175,7 @@ def _space(config: Config) -> Iterator[str]:
     if space.name == "lora" and space.sigma_b == 0:
         yield f"space.sigma_b=0.0: B is 0 at the start, where moving A alone (sigma_a={space.sigma_a}) changes nothing"
     if space.name == "lowrank" and space.partition == "random":
-        yield "space.partition=random: space=lowrank has one sigma for all numbers of a matrix; use whole, layer or kind"
+        yield "space.partition=random: space=lowrank has one sigma per matrix; use whole, layer or kind"
     if not space.sites:
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):
