@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from esagent.config.layers import parse_layers
+from esagent.config.names import WEIGHT_SPACES
 from esagent.config.schema import Config, SpaceConfig
 from esagent.errors import ConfigError
 from esagent.runs.directory import RunDirectory
@@ -109,12 +110,14 @@ def _at(config: Config, state: State) -> Config:
 
 def _differences(there: SpaceConfig, here: SpaceConfig, depth: int | None) -> Iterator[tuple[str, object, object]]:
     """Name and both values of every setting that has to be the same and is not."""
+    weights = here.name in WEIGHT_SPACES
     names = ["name", "positions", *(["rank", "init"] if here.name == "core" else [])]
+    names += ["scale", "precision"] if weights else []
     for name in names:
         before, now = getattr(there, name), getattr(here, name)
         if before != now:
             yield f"space.{name}", getattr(before, "value", before), getattr(now, "value", now)
-    for name in ("sites", "modules"):
+    for name in ("sites", "modules", *(["include", "exclude"] if weights else [])):
         before, now = getattr(there, name), getattr(here, name)
         if sorted(before) != sorted(now):
             yield f"space.{name}", f"[{','.join(before)}]", f"[{','.join(now)}]"
