@@ -150,7 +150,7 @@ class SigmaConfig:
     start: float = 1.0
     end: float = 1.0
     warmup: int = 0
-    modules: dict[str, float] = field(default_factory=dict)  # factor per module on top of the schedule
+    modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
 
 
 @dataclass

@@ -134,6 +134,7 @@ class Noted:
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
+        self.together = backend.together
         self.seen: list[tuple[Request, Completion]] = []
 
     def generate(self, requests: Sequence[Request], members: Sequence[Any]) -> list[Completion]:
