@@ -40,6 +40,10 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "core-answer": ("qwen2", SpaceConfig("core", "2-3", ["q_proj"], positions=ANSWER, rank=4)),
     "lora": ("qwen2", SpaceConfig("lora", "2-3", ["q_proj", "down_proj"], positions=ALL, rank=3)),
     "react-lora": ("llama", SpaceConfig("lora", "1-3", positions=ALL, rank=2, sigma_a=0.5), "react"),
+    "lowrank": (
+        "llama",
+        SpaceConfig("lowrank", "all", [], positions=ALL, partition="whole", rank=2, scale="relative"),
+    ),
     "vectors": ("qwen2", SpaceConfig(layers="last:2", modules=["planner", "synthesizer"], positions=ALL)),
     "react-core": ("llama", SpaceConfig("core", "2-3", positions=ALL, init="orthonormal"), "react"),
     "react-vectors": ("llama", SpaceConfig(layers="2-3", positions=ALL), "react"),
@@ -57,6 +61,7 @@ EXPORTS = [
     ("core", "hooks", "last"),
     ("core-answer", "hooks", "last"),
     ("lora", "peft", "best"),
+    ("lowrank", "hf", "best"),
     ("react-lora", "peft", "1"),
     ("react-lora", "hf", "best"),
     ("vectors", "peft", "best"),
