@@ -38,7 +38,6 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
     "hf-lowrank": lambda: hf("llama", name="lowrank", rank=1, **SHARED),
     "hf-lowrank-matrices": lambda: hf("qwen2", name="lowrank", rank=3, vectors="none", **SHARED),
-    "hf-lowrank-stochastic": lambda: hf("qwen3", name="lowrank", rank=2, precision="stochastic", **SHARED),
 }
 
 
