@@ -1,4 +1,4 @@
-"""Noise of low rank, as EGGROLL scales it (Sarkar et al. 2025, "Evolution Strategies at the Hyperscale", arXiv 2511.16652).
+"""Noise of low rank, as EGGROLL scales it (Sarkar et al. 2025, arXiv 2511.16652).
 
     E = A B^T / sqrt(r)        A [out, r], B [in, r] independent standard normal numbers of the tensor's own streams
 
