@@ -13,6 +13,8 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.config.blocks import sigma_factors
+from esagent.config.nearest import suggest
 from esagent.config.schema import Config, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
@@ -118,13 +120,13 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
 
 def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     names = [block.name for block in blocks]
-    modules = config.sigma.modules if config.space.partition == "module" else {}
-    unknown = [name for name in modules if name not in names]
+    own = sigma_factors(config)
+    unknown = [name for name in own if name not in names]
     if unknown:
-        raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; choose from {', '.join(names)}")
+        raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
     total = sum(block.size for block in blocks)
     factors = {
-        block.name: modules.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
+        block.name: own.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
         for block in blocks
     }
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
