@@ -113,12 +113,12 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
         allocator=make_allocator(config.allocation),
-        scales=_scales(config, backend.blocks()),
+        scales=make_scales(config, backend.blocks()),
         facts=facts,
     )
 
 
-def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     names = [block.name for block in blocks]
     own = sigma_factors(config)
     unknown = [name for name in own if name not in names]
