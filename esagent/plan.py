@@ -140,12 +140,22 @@ def _searched_numbers(config: Config, sizes: Architecture | None, modules: int) 
     keys = sizes.kv_heads * sizes.head_dim
     widths = {"q_proj": sizes.heads * sizes.head_dim, "k_proj": keys, "v_proj": keys}
     widths |= {"gate_proj": sizes.intermediate, "up_proj": sizes.intermediate}
+    inputs = {"o_proj": sizes.heads * sizes.head_dim, "down_proj": sizes.intermediate}
     layers = len(parse_layers(config.space.layers, sizes.layers))
     per_layer = sum(
-        config.space.rank**2 if config.space.name == "core" else widths.get(site, sizes.hidden)
-        for site in config.space.sites
+        _numbers(config, inputs.get(site, sizes.hidden), widths.get(site, sizes.hidden)) for site in config.space.sites
     )
     return modules * layers * per_layer
+
+
+def _numbers(config: Config, inputs: int, outputs: int) -> int:
+    """Of one module at one linear layer of this size."""
+    space = config.space
+    if space.name == "core":
+        return space.rank**2
+    if space.name == "lora":
+        return space.rank * (outputs + (inputs if space.sigma_a > 0 else 0))
+    return outputs
 
 
 def _memory(

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from esagent.config import names
-from esagent.config.blocks import searched_blocks
+from esagent.config.blocks import searched_blocks, sigma_factors
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
+from esagent.config.methods import method_problems
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
 from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
@@ -25,7 +26,20 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def check(config: Config) -> None:
     """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
-    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget, _init)
+    parts = (
+        range_problems,
+        _names,
+        _model,
+        _agent,
+        _task,
+        _algorithm,
+        method_problems,
+        _schedules,
+        _space,
+        _turns,
+        _budget,
+        _init,
+    )
     problems = [line for part in parts for line in part(config)]
     if problems:
         raise ConfigError(*problems)
@@ -38,6 +52,7 @@ def _names(config: Config) -> Iterator[str]:
     yield from _one_of("space.name", config.space.name, names.SPACES)
     yield from _one_of("space.partition", config.space.partition, names.PARTITIONS)
     yield from _one_of("space.init", config.space.init, names.INITS)
+    yield from _one_of("space.vectors", config.space.vectors, names.VECTORS)
     if not _DEVICE.fullmatch(config.backend.device):
         yield f"backend.device={config.backend.device}: choose auto, cpu, mps, cuda or cuda:N"
     if not _RUN_NAME.fullmatch(config.name):
@@ -161,9 +176,12 @@ def _space(config: Config) -> Iterator[str]:
         parse_layers(space.layers, depth)
     except ConfigError as error:
         yield from error.problems
-    for name in ("rank", "init"):
-        if space.name == "bias" and getattr(space, name) != getattr(SpaceConfig, name):
-            yield f"space.{name}={getattr(space, name)}: space=bias has none; choose space=core"
+    for name, spaces in names.SPACE_SETTINGS.items():
+        value = getattr(space, name)
+        if space.name in names.SPACES and space.name not in spaces and value != getattr(SpaceConfig, name):
+            yield f"space.{name}={value}: space={space.name} has none; choose space={' or space='.join(spaces)}"
+    if space.name == "lora" and space.sigma_b == 0:
+        yield f"space.sigma_b=0.0: B is 0 at the start, where moving A alone (sigma_a={space.sigma_a}) changes nothing"
     if not space.sites and space.name not in names.WEIGHT_SPACES:
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):
@@ -179,7 +197,7 @@ def _space(config: Config) -> Iterator[str]:
                 if module not in modules:
                     yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
     if space.partition != "module" and (blocks := searched_blocks(config, depth)):
-        for name in config.sigma.modules:
+        for name in sigma_factors(config):
             if name not in blocks:
                 yield f"sigma.modules.{name}: no block of space.partition={space.partition}; {suggest(name, blocks)}"
 

@@ -24,7 +24,8 @@ def weight_problems(config: Config) -> Iterator[str]:
     if space.name not in names.WEIGHT_SPACES:
         for name in _OWN:
             if getattr(space, name) != getattr(SpaceConfig(), name):
-                yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose space=full"
+                choices = " or ".join(f"space={other}" for other in names.WEIGHT_SPACES)
+                yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose {choices}"
         return
     for name in ("include", "exclude"):
         for text in getattr(space, name):
@@ -37,26 +38,27 @@ def weight_problems(config: Config) -> Iterator[str]:
             "space.precision=stochastic: rounds to bfloat16, and model.dtype=float32 needs no rounding; choose "
             "space.precision=master or model.dtype=bfloat16"
         )
-    if space.name == "full":
-        yield from _full(space)
+    yield from _shared(space)
 
 
-def _full(space: SpaceConfig) -> Iterator[str]:
+def _shared(space: SpaceConfig) -> Iterator[str]:
     """What tells single layers, modules or positions apart."""
-    by_name = "space=full chooses parameters by name; use space.include and space.exclude"
+    by_name = f"space={space.name} chooses parameters by name; use space.include and space.exclude"
     if space.positions is not Positions.all:
-        yield f"space.positions={space.positions.value}: space=full moves the model's weights; use space.positions=all"
+        moved = f"space={space.name} moves the model's weights"
+        yield f"space.positions={space.positions.value}: {moved}; use space.positions=all"
     if space.modules:
-        yield f"space.modules={_shown(space.modules)}: space=full moves weights that all modules share; leave it out"
+        shared = f"space={space.name} moves weights that all modules share"
+        yield f"space.modules={_shown(space.modules)}: {shared}; leave it out"
     if space.partition == "module":
-        yield "space.partition=module: space=full has none of single modules; choose whole, layer, kind or random"
+        others = "whole, layer, kind or random" if space.name == "full" else "whole, layer or kind"
+        yield f"space.partition=module: space={space.name} has none of single modules; choose {others}"
+    if space.partition == "random" and space.name == "lowrank":
+        yield "space.partition=random: space=lowrank has one sigma per matrix; choose whole, layer or kind"
     if space.layers != "all":
         yield f"space.layers={space.layers}: {by_name}"
     if space.sites:
         yield f"space.sites={_shown(space.sites)}: {by_name}"
-    for name in ("rank", "init"):
-        if getattr(space, name) != getattr(SpaceConfig, name):
-            yield f"space.{name}={getattr(space, name)}: space=full has none; choose space=core"
 
 
 def _shown(value: object) -> str:

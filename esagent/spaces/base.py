@@ -12,13 +12,16 @@ from esagent.spaces.sites import Site
 from esagent.spaces.tensors import Setting
 
 Term = Callable[[Tensor, Tensor], Tensor]
-"""(input of the linear layer [T, in], slot of each token [T]) -> what to add to its output [T, out]."""
+"""(input of a layer [T, in], slot of each token [T]) -> what to add to its output [T, out].
+
+An embedding's input is the ids of tokens [T]; norms of queries and keys get a row, and its slot, for every head.
+"""
 
 
 class Space(Protocol):
     """Named blocks of searched numbers over a model.
 
-    sites: the linear layers that terms are added to.
+    sites: the layers that terms are added to.
     lowest_layer: the first layer that anything searched touches; everything below is the same for all members.
     answers_only: the searched numbers act from the last token of the prompt on; before it all is the base model's.
     in_place: its parameters are `Weights`, and members are shown in the model one after the other; else terms tell them

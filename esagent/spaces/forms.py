@@ -1,4 +1,4 @@
-"""How noise lies in a tensor: independent numbers (dense), or the low-rank form of `lowrank.py`.
+"""How noise lies in a tensor: independent numbers (dense), or a product of two thin factors (`factored.py`).
 
 A form is a pure function of (direction seed, tensor, element range); perturbation, update, replay and audit all use it.
 """

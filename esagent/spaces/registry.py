@@ -12,6 +12,8 @@ from esagent.spaces.base import Space
 from esagent.spaces.bias import BiasSpace
 from esagent.spaces.core import CoreSpace
 from esagent.spaces.full import FullSpace
+from esagent.spaces.lora import LoraSpace
+from esagent.spaces.lowrank import LowRankSpace, matrices
 from esagent.spaces.named import find_parameters
 from esagent.spaces.partitions import make_partition
 from esagent.spaces.sites import find_sites
@@ -25,10 +27,14 @@ def make_space(config: SpaceConfig, model: Any, modules: Sequence[str]) -> Space
     partition = make_partition(
         config.partition, config.parts, config.redraw, model.device if config.name in WEIGHT_SPACES else "cpu"
     )
-    if config.name == "full":
+    if config.name in WEIGHT_SPACES:
         found = find_parameters(model, config.include, config.exclude)
-        depth = len(model.model.layers)
-        return FullSpace(found, depth, partition, config.scale == "relative", config.precision == "master")
+        depth, keeping = len(model.model.layers), (config.scale == "relative", config.precision == "master")
+        if config.name == "full":
+            return FullSpace(found, depth, partition, *keeping)
+        if config.vectors == "none":
+            found = matrices(found)
+        return LowRankSpace(model, found, depth, partition, config.rank, *keeping)
     searched = [m for m in modules if not config.modules or m in config.modules]
     sites = find_sites(model, config.layers, config.sites)
     only = config.positions is Positions.answer
@@ -36,4 +42,6 @@ def make_space(config: SpaceConfig, model: Any, modules: Sequence[str]) -> Space
         return BiasSpace(sites, searched, partition, only)
     if config.name == "core":
         return CoreSpace(sites, searched, partition, config.rank, config.init, only)
+    if config.name == "lora":
+        return LoraSpace(sites, searched, partition, config.rank, config.sigma_a, config.sigma_b, only)
     raise ConfigError(f"space.name={config.name!r}: expected {', '.join(SPACES)}")

@@ -16,6 +16,7 @@ from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.spaces.registry import make_space
+from esagent.spaces.weights import Weights
 from tests.helpers.tiny import make_tiny
 from tests.helpers.vector import MODULES, VectorBackend
 
@@ -26,9 +27,9 @@ def hf(kind: str, **space: object) -> Backend:
     return HFBackend(model, tokenizer, made, BackendConfig())
 
 
-def dense(kind: str, partition: str = "whole", **space: object) -> Backend:
+def weights(name: str, kind: str, partition: str = "whole", **space: object) -> Backend:
     model, tokenizer = make_tiny(kind)
-    config = SpaceConfig("full", "all", [], positions=Positions.all, partition=partition, **space)  # type: ignore[arg-type]
+    config = SpaceConfig(name, "all", [], positions=Positions.all, partition=partition, **space)  # type: ignore[arg-type]
     return HFBackend(model, tokenizer, make_space(config, model, MODULES), BackendConfig())
 
 
@@ -36,10 +37,15 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "vector": VectorBackend,
     "hf-bias": lambda: hf("llama", name="bias", positions=Positions.answer),
     "hf-bias-everywhere": lambda: hf("qwen2", name="bias", positions=Positions.all),
-    "hf-full": lambda: dense("llama"),
-    "hf-full-untied": lambda: dense("qwen2", partition="layer"),
-    "hf-full-chosen": lambda: dense("qwen3", partition="random", include=[r"layers\.[23]"], exclude=["norm"]),
-    "hf-full-relative": lambda: dense("qwen3", partition="kind", scale="relative"),
+    "hf-lora": lambda: hf("llama", name="lora", rank=3, positions=Positions.all),
+    "hf-lora-both": lambda: hf("qwen2", name="lora", rank=2, sigma_a=0.5, sigma_b=2.0, positions=Positions.answer),
+    "hf-full": lambda: weights("full", "llama"),
+    "hf-full-untied": lambda: weights("full", "qwen2", partition="layer"),
+    "hf-full-chosen": lambda: weights("full", "qwen3", partition="random", include=[r"layers\.[23]"], exclude=["norm"]),
+    "hf-full-relative": lambda: weights("full", "qwen3", partition="kind", scale="relative"),
+    "hf-lowrank": lambda: weights("lowrank", "llama", scale="relative", rank=1),
+    "hf-lowrank-matrices": lambda: weights("lowrank", "qwen2", scale="relative", rank=3, vectors="none"),
+    "hf-lowrank-layers": lambda: weights("lowrank", "qwen3", partition="layer", include=[r"layers\.[23]"], rank=2),
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
 }
 
@@ -70,7 +76,7 @@ def test_blocks_have_names_of_their_own_and_a_fixed_order(make: Callable[[], Bac
     assert blocks == make().blocks()
     assert len({block.name for block in blocks}) == len(blocks) > 0
     assert all(block.size > 0 for block in blocks)
-    if isinstance(backend := make(), HFBackend) and backend.space.in_place:
+    if isinstance(backend := make(), HFBackend) and isinstance(backend.space.parameters, Weights):
         assert sum(block.size for block in blocks) == sum(t.size for t in backend.space.parameters.tensors)
     else:
         assert [block.name for block in blocks] == list(MODULES)

@@ -33,6 +33,12 @@ def test_core_searches_rank_squared_numbers_a_site() -> None:
     assert cost.searched_numbers == 4 * 2 * 2 * 16
 
 
+@pytest.mark.parametrize(("sigma_a", "per_layer"), [(0.0, 576 + 576), (0.5, 576 + 576 + 576 + 1536)])
+def test_lora_searches_rank_rows_a_side(sigma_a: float, per_layer: int) -> None:
+    cost = plan(compose(["space=lora", "space.rank=3", "space.layers=last:2", f"space.sigma_a={sigma_a}"]))
+    assert cost.searched_numbers == 4 * 2 * 3 * per_layer
+
+
 def test_full_searches_every_number_and_keeps_one_copy_of_it() -> None:
     numbers = 134_515_008
     cost = plan(compose(["space=full"]))

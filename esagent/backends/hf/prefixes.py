@@ -91,7 +91,8 @@ class Prefixes:
         hidden, _ = self._trunk_of(prefix)
         net, rows, n = self._network, len(slots), len(prefix.tokens)
         store = net.store(self._low, net.depth, rows, n)
-        self._passes.run(hidden.repeat(rows, 1), (self._low, net.depth), store, (), [0] * rows, [n] * rows, slots)
+        every = torch.cat([hidden] * rows)
+        self._passes.run(every, (self._low, net.depth), store, (), [0] * rows, [n] * rows, slots)
         self._meter.upper_tokens += n * rows
         self._meter.prompt_tokens += n * rows
         return store
@@ -100,7 +101,7 @@ class Prefixes:
         if prefix not in self._trunk:
             net, n = self._network, len(prefix.tokens)
             store = net.store(0, self._low, 1, n)
-            hidden = net.embed(torch.tensor(prefix.tokens, device=net.device))
+            hidden = self._passes.enter(prefix.tokens)
             if not self._low:
                 return hidden, store  # not kept: the embedding itself may be searched
             self._trunk[prefix] = self._passes.run(hidden, (0, self._low), store, (), [0], [n]), store
