@@ -12,6 +12,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.config.limits import known_steps
 from esagent.config.schema import Config, Normalise, ScheduleConfig, SigmaConfig
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
@@ -25,6 +26,7 @@ class Facts:
     """What the numbers of a run depend on beside its configuration; goes into the manifest.
 
     deterministic: an answer is the same bits whatever else is in the batch; otherwise near ties may go either way.
+    parameters: numbers of the model; 0 when it has none that count.
     """
 
     model_hash: str
@@ -32,6 +34,7 @@ class Facts:
     device: str
     threads: int
     deterministic: bool = False
+    parameters: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,10 @@ class Scales:
     factors: Mapping[str, float]
     normalise: bool  # by any norm
 
-    def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
-        """(sigma, step size) of `step`, both {block: value}."""
-        sigma = {name: self.sigma(step) * factor for name, factor in self.factors.items()}
-        alpha = self.alpha(step)
+    def at(self, step: int, steps: int) -> tuple[dict[str, float], dict[str, float]]:
+        """(sigma, step size) of `step` in a run that is expected to take `steps`, both {block: value}."""
+        sigma = {name: self.sigma(step, steps) * factor for name, factor in self.factors.items()}
+        alpha = self.alpha(step, steps)
         return sigma, {name: alpha * scale if self.normalise else alpha for name, scale in sigma.items()}
 
 
@@ -83,6 +86,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     import torch
 
     from esagent.backends.registry import make_backend
+    from esagent.models.catalog import architecture_of_folder
     from esagent.models.chat import style
     from esagent.models.loading import load_tokenizer, pick_device, pick_dtype
     from esagent.models.registry import resolve
@@ -92,7 +96,8 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
-    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic)
+    numbers = architecture_of_folder(model.folder).parameters
+    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
     return agent, backend, facts
 
 
@@ -119,14 +124,16 @@ def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     unknown = [name for name in config.sigma.modules if name not in names]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; choose from {', '.join(names)}")
+    steps = known_steps(config)
     return Scales(
-        sigma=_schedule(config.sigma, config.budget.steps),
-        alpha=_schedule(config.algorithm.step, config.budget.steps),
+        sigma=_schedule(config.sigma, steps),
+        alpha=_schedule(config.algorithm.step, steps),
         factors={name: config.sigma.modules.get(name, 1.0) for name in names},
         normalise=config.algorithm.normalise is not Normalise.none,
     )
 
 
-def _schedule(config: ScheduleConfig | SigmaConfig, steps: int) -> Schedule:
+def _schedule(config: ScheduleConfig | SigmaConfig, steps: int | None) -> Schedule:
     # A run of 0 steps only evaluates the base; its schedules are never asked.
-    return make_schedule(config.schedule.value, config.start, config.end, steps=max(steps, 1), warmup=config.warmup)
+    known = config.warmup + 1 if steps is None else max(steps, 1)
+    return make_schedule(config.schedule.value, config.start, config.end, steps=known, warmup=config.warmup)
