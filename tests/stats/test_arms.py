@@ -69,11 +69,11 @@ def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
         (["task.level=easy", "task.level=medium"], ["task.level, so.*tasks"]),
         (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks", "unequal budgets"]),
         (["budget=tokens budget.tokens=2e6", "budget=tokens budget.tokens=2e6 algorithm.directions=8"], []),
-        (["budget=tokens budget.tokens=2e6", "budget=seconds"], ["unequal.*300 seconds, 2,000,000 tokens of training"]),
+        (["budget=tokens", "budget=seconds"], ["unequal.*300 seconds, 8,000,000 tokens of training"]),
         (["budget.steps=4", "budget=episodes budget.episodes=2304"], []),
         (
             ["budget.steps=3", "budget.steps=4 task.pool=50"],
-            ["task.pool", r"unequal budgets between arms: 1,728 episodes, 2,304 episodes"],
+            ["task.pool", "unequal budgets between arms: 1,728 episodes, 2,304 episodes"],
         ),
     ],
 )
