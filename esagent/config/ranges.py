@@ -50,6 +50,8 @@ RANGES = {
     "sigma.warmup": NATURAL,
     "space.parts": Range(2, 1024),
     "space.rank": Range(1, 1024),
+    "space.sigma_a": SCALE,
+    "space.sigma_b": SCALE,
     "budget.steps": COUNT,
     "budget.episodes": Range(1, 1_000_000_000),
     "budget.tokens": Range(0, 1e15, above=True),

@@ -14,14 +14,19 @@ from torch import Tensor, nn
 
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
-from esagent.spaces.base import AdapterSpace
+from esagent.spaces.base import AdapterSpace, Space
 
 
-def materialise(model: nn.Module, space: AdapterSpace, module: str, member: Perturbation | None) -> nn.Module:
-    """A stock copy of `model` with the module's perturbed parameters folded into its weights and biases."""
+def materialise(model: nn.Module, space: Space, module: str, member: Perturbation | None) -> nn.Module:
+    """A stock copy of `model` with the module's perturbed parameters in, or folded into, its weights and biases."""
     plain = copy.deepcopy(model)
     plain.config._attn_implementation = "eager"
-    weights, biases = space.dense(space.parameters.values(module, member))
+    values = space.parameters.values(module, member)
+    if not isinstance(space, AdapterSpace):
+        for name, value in values.items():
+            parameter = plain.get_parameter(name)
+            parameter.data.copy_(value.view_as(parameter))
+    weights, biases = space.dense(values) if isinstance(space, AdapterSpace) else ({}, {})
     for site, change in weights.items():
         plain.get_submodule(site).weight.data += change.to(model.dtype)
     for site, bias in biases.items():
@@ -35,7 +40,7 @@ def materialise(model: nn.Module, space: AdapterSpace, module: str, member: Pert
 
 @torch.inference_mode()
 def complete(
-    model: nn.Module, tokenizer: Any, space: AdapterSpace, request: Request, members: Sequence[Perturbation]
+    model: nn.Module, tokenizer: Any, space: Space, request: Request, members: Sequence[Perturbation]
 ) -> tuple[str, list[int], list[Tensor]]:
     """Greedy completion of one request: its text, its tokens, and the logits [vocabulary] behind each token."""
     member = None if request.member == UNPERTURBED else members[request.member]

@@ -33,6 +33,12 @@ def test_core_searches_rank_squared_numbers_a_site() -> None:
     assert cost.searched_numbers == 4 * 2 * 2 * 16
 
 
+@pytest.mark.parametrize(("sigma_a", "per_layer"), [(0.0, 576 + 576), (0.5, 576 + 576 + 576 + 1536)])
+def test_lora_searches_rank_rows_a_side(sigma_a: float, per_layer: int) -> None:
+    cost = plan(compose(["space=lora", "space.rank=3", "space.layers=last:2", f"space.sigma_a={sigma_a}"]))
+    assert cost.searched_numbers == 4 * 2 * 3 * per_layer
+
+
 def test_work_of_a_small_job_by_hand() -> None:
     """One searched module, two members, nothing kept, no guesses: every term can be written down."""
     config = compose(

@@ -38,6 +38,12 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "default": ("llama", SpaceConfig(layers="2-3", positions=ANSWER)),
     "core": ("qwen3", SpaceConfig("core", "1-3", ["o_proj", "down_proj"], positions=ALL, rank=4)),
     "core-answer": ("qwen2", SpaceConfig("core", "2-3", ["q_proj"], positions=ANSWER, rank=4)),
+    "lora": ("qwen2", SpaceConfig("lora", "2-3", ["q_proj", "down_proj"], positions=ALL, rank=3)),
+    "react-lora": ("llama", SpaceConfig("lora", "1-3", positions=ALL, rank=2, sigma_a=0.5), "react"),
+    "lowrank": (
+        "llama",
+        SpaceConfig("lowrank", "all", [], positions=ALL, partition="whole", rank=2, scale="relative"),
+    ),
     "vectors": ("qwen2", SpaceConfig(layers="last:2", modules=["planner", "synthesizer"], positions=ALL)),
     "react-core": ("llama", SpaceConfig("core", "2-3", positions=ALL, init="orthonormal"), "react"),
     "react-vectors": ("llama", SpaceConfig(layers="2-3", positions=ALL), "react"),
@@ -54,6 +60,10 @@ EXPORTS = [
     ("core", "peft", "1"),
     ("core", "hooks", "last"),
     ("core-answer", "hooks", "last"),
+    ("lora", "peft", "best"),
+    ("lowrank", "hf", "best"),
+    ("react-lora", "peft", "1"),
+    ("react-lora", "hf", "best"),
     ("vectors", "peft", "best"),
     ("vectors", "hooks", "best"),
     ("react-core", "peft", "best"),
@@ -129,6 +139,7 @@ class Noted:
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
+        self.together = backend.together
         self.seen: list[tuple[Request, Completion]] = []
 
     def generate(self, requests: Sequence[Request], members: Sequence[Any]) -> list[Completion]:
