@@ -36,6 +36,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that moves on by a second at every look: a step looks when it begins and when it ends."""
     ticks = itertools.count()
     monkeypatch.setattr("esagent.train.time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+    monkeypatch.setattr("esagent.train.save_curve", lambda folder: None)  # takes longer than all else
 
 
 def config_of(folder: Path, kind: str, amount: float | None = None) -> Config:

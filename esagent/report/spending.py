@@ -47,7 +47,7 @@ def _budget(budget: Mapping[str, Any]) -> str:
     if "spent" in budget:
         text += f", {amount(budget['spent'])} spent" if budget["spent"] != limit else ", all spent"
     if budget.get("uncounted"):
-        text += f"; a step of {amount(budget['uncounted'])} more went beyond it and does not count"
+        text += f", {amount(budget['uncounted'])} more on a step that did not fit"
     return text
 
 

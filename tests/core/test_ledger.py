@@ -79,8 +79,8 @@ def test_expected_steps_by_hand(kind: str) -> None:
 
 @given(
     st.sampled_from(AFTERWARDS),
-    st.floats(1, 1000),
-    st.lists(st.floats(0.5, 100), min_size=1, max_size=20),
+    st.floats(1, 200),
+    st.lists(st.floats(1, 100), min_size=1, max_size=20),
 )
 def test_no_run_has_more_than_its_budget_nor_leaves_a_step(kind: str, amount: float, pattern: list[float]) -> None:
     budget = limit(kind, amount)
@@ -95,11 +95,11 @@ def test_no_run_has_more_than_its_budget_nor_leaves_a_step(kind: str, amount: fl
     assert all(t < of <= t + amount / min(stream) + 1 for t, of in enumerate(expected))
 
 
-@given(st.floats(10, 1000), st.lists(st.floats(5, 10), min_size=400, max_size=400), st.booleans())
-def test_schedules_hit_both_ends(amount: float, costs: list[float], dear: bool) -> None:
+@given(st.floats(10, 200), st.lists(st.floats(5, 10), min_size=1, max_size=8), st.booleans())
+def test_schedules_hit_both_ends(amount: float, pattern: list[float], dear: bool) -> None:
     """The last value is reached unless one of the last two steps is the costliest of all so far."""
     budget = limit("tokens", amount)
-    done, expected = spend(budget, [10.0, *costs] if dear else costs)
+    done, expected = spend(budget, [10.0] * dear + pattern * 42)
     schedule = make_schedule("linear", 3.0, 1.0, steps=1)
     values = [schedule(t, of) for t, of in enumerate(expected)]
     last = budget.counted(done) - 1

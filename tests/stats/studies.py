@@ -28,8 +28,8 @@ def write_run(
     config = _settings(*overrides)
     (path / "config.yaml").write_text(yaml.safe_dump(config))
     rows: list[dict[str, Any]] = [{"kind": "step", "step": 0, "reward_mean": 0.9, "reward_std": 0.1}]
-    for step, tokens in enumerate(costs):
-        rows.append({**rows[0], "step": step, "prompt_tokens": tokens - 10, "completion_tokens": 10})
+    spent = [{"prompt_tokens": tokens - 10, "completion_tokens": 10} for tokens in costs]
+    rows = [rows[0] | {"step": step} | tokens for step, tokens in enumerate(spent)] or rows
     for step, mean in (curve or {0: 0.2, 4: 0.6}).items():
         rows.append({"kind": "evaluation", "step": step, "split": "pool", "mean": mean, "rewards": [], "tasks": []})
         rows.append({"kind": "evaluation", "step": step, "split": "validation", "mean": 0.99})
