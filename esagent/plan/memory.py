@@ -1,19 +1,22 @@
 """What a run keeps in memory at its worst moment, by part.
 
 On a CPU that is the resident memory of the process, on a GPU what is allocated there. On a CPU freed memory is kept for
-the next batch (see `backends.hf.cpu`), so that parts which are never there at the same time still add up.
+the next batch (see `backends.hf.cpu`), so that parts which are never there at the same time still add up, and what is
+kept from batch to batch lies scattered among what was freed.
 """
 
 from __future__ import annotations
 
+from esagent.config.layers import parse_layers
 from esagent.config.schema import Config, DType, Positions
 from esagent.models.catalog import Architecture
 from esagent.plan.searched import linear_shapes, number_bytes, state_bytes
 from esagent.workload import PREFIX_TOKENS, PROMPT_TOKENS, remembered_tokens
 
 PARTS = ("process", "weights", "packed", "searched", "prompts", "kv_cache", "logits")
-PROCESS = 750_000_000  # Python, torch and transformers without a model
+PROCESS = 480_000_000  # Python, torch and transformers without a model
 STATES = 1 << 30  # most that is kept of prompts
+SCATTERED = 2  # memory that kept prompts take of a CPU, by their size
 ANSWER_ROOM = 33  # slots kept for an answer that may be long
 CPU_ROWS = 256  # most rows decoded together when backend.max_batch_rows leaves it open
 GPU_ROWS = 4096
@@ -49,8 +52,9 @@ def memory_bytes(
         "weights": sizes.parameters * width,
         "packed": _packed(sizes) * width if width == 2 and not cuda else 0,
         "searched": _searched(config, sizes, numbers, max(1, len(modules)), members, width),
-        "prompts": min(STATES, round(remembered) * sizes.kv_numbers_per_token * width),
-        "kv_cache": _cached(sizes, rows, max(1, len(modules)), together, kept) * width + rows * sizes.state_numbers * 4,
+        "prompts": min(STATES, round(remembered) * sizes.kv_numbers_per_token * width) * (1 if cuda else SCATTERED),
+        "kv_cache": _cached(config, sizes, rows, max(1, len(modules)), members, kept) * width
+        + rows * sizes.state_numbers * 4,
         "logits": min(2 * rows * sizes.vocab, max(LOGITS, 64 * sizes.vocab)) * width,
     }
 
@@ -90,10 +94,14 @@ def _searched(
     return centre + each * members * (4 + width)
 
 
-def _cached(sizes: Architecture, rows: int, modules: int, together: int, kept: bool) -> int:
-    """Numbers of keys and values: of rows and their prompts, and of prefixes."""
-    tokens = rows * (PROMPT_TOKENS + ANSWER_ROOM) * COPIES
-    prefixes = modules if kept else together + modules
-    if sizes.recurrent:  # every row owns a copy of its prefix
-        prefixes += rows
-    return (tokens + prefixes * PREFIX_TOKENS) * sizes.kv_numbers_per_token
+def _cached(config: Config, sizes: Architecture, rows: int, modules: int, members: int, kept: bool) -> int:
+    """Numbers of keys and values: of rows, of their prompts, which may be the same for all members, and of prefixes."""
+    task = config.task
+    upper = 1.0
+    if config.backend.share_trunk and not sizes.recurrent:
+        upper -= min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers
+    prompts = min(rows, max(task.pool, task.validation, task.heldout)) if kept else rows
+    tokens = COPIES * (rows * ANSWER_ROOM * upper + prompts * PROMPT_TOKENS)
+    own = 0 if kept else 1 if config.space.name == "full" else members
+    prefixes = modules + own * upper + (rows if sizes.recurrent else 0)  # a recurrent layer's rows own their prefix
+    return round((tokens + prefixes * PREFIX_TOKENS) * sizes.kv_numbers_per_token)

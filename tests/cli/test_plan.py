@@ -131,25 +131,25 @@ def test_a_budget_that_only_a_known_model_can_tell() -> None:
 
 def test_whole_model_members_go_one_at_a_time() -> None:
     """Nothing is shared among members, all numbers are searched, a master copy stands beside the weights."""
-    cost = plan(compose(["space=full", "sigma.start=0.001", "allocation=joint", "model.dtype=bfloat16"]))
+    cost = plan(compose(["space=full", "sigma=cosine", "allocation=joint", "model.dtype=bfloat16"]))
     numbers = CATALOG["smollm2-135m"].architecture.parameters
     assert (cost.blocks, cost.searched_numbers) == (("whole",), numbers)
     assert cost.memory_bytes["searched"] == 4 * numbers
     assert cost.noise_numbers == 16 * numbers * (48 + 24)
-    adam = plan(compose(["space=full", "sigma.start=0.001", "allocation=joint", "algorithm.rule=adam"]))
+    adam = plan(compose(["space=full", "sigma=cosine", "allocation=joint", "algorithm.rule=adam"]))
     assert adam.memory_bytes["searched"] == 12 * numbers
     bias = plan(compose([]))
     assert cost.step_flops is not None
     assert bias.step_flops is not None
     assert cost.step_flops > 4 * bias.step_flops
-    rounded = plan(compose(["space=full", "sigma.start=0.001", "allocation=joint", "space.precision=stochastic"]))
+    rounded = plan(compose(["space=full", "sigma=cosine", "allocation=joint", "space.precision=stochastic"]))
     assert rounded.memory_bytes["searched"] == 2 * numbers
 
 
 def test_members_of_low_rank_have_two_thin_factors_a_matrix() -> None:
-    settings = ["space=lowrank", "sigma.start=0.001", "allocation=joint", "model.dtype=bfloat16"]
+    settings = ["space=lowrank", "sigma=cosine", "allocation=joint", "model.dtype=bfloat16"]
     one, two = (plan(compose([*settings, f"space.rank={rank}"])).memory_bytes["searched"] for rank in (1, 2))
-    sides = 30 * (2 * 576 + 2 * (576 + 192) + 576 + 576 * 0 + 3 * (576 + 1536) - 576) + 49152 + 576
+    sides = 30 * (2 * (576 + 576) + 2 * (576 + 192) + 3 * (576 + 1536)) + 49152 + 576
     assert one is not None
     assert two is not None
     assert two - one == sides * (24 * 4 + 48 * 2)
@@ -163,7 +163,12 @@ def test_blocks_of_every_partition() -> None:
         "random": ("part-0", "part-1", "part-2", "part-3"),
     }
     for partition, blocks in found.items():
-        settings = ["space.layers=last:2", "space.sites=[o_proj,down_proj]", f"space.partition={partition}"]
+        settings = [
+            "sigma=cosine",
+            "space.layers=last:2",
+            "space.sites=[o_proj,down_proj]",
+            f"space.partition={partition}",
+        ]
         cost = plan(compose(settings))
         assert cost.blocks == blocks
         assert cost.directions == 24 / len(blocks)
@@ -174,7 +179,7 @@ def test_gradient_training_stands_beside_the_run() -> None:
     config = compose(["model=qwen3.5-4b", "backend.device=cuda", "model.dtype=bfloat16"])
     cost = plan(config)
     text = describe(config, cost)
-    for name in ("this run", "ES", "LoRA GRPO", "full GRPO", "8.4 GB", "67.8 GB", "2785.3 MB"):
+    for name in ("this run", "ES", "LoRA GRPO", "full GRPO", "8.4 GB", "67.8 GB", "2.8 GB"):
         assert name in text, name
     es, lora, full = cost.baselines
     assert lora.step_flops == full.step_flops == 4 * es.step_flops
@@ -186,3 +191,15 @@ def test_gradient_training_stands_beside_the_run() -> None:
 def test_a_gpu_counts_what_is_allocated_there() -> None:
     cost = plan(compose(["backend.device=cuda", "model.dtype=bfloat16"]))
     assert (cost.memory_bytes["process"], cost.memory_bytes["packed"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "measured"),
+    [
+        ("", 3.66e9),  # esagent train seed=43: 3.61, 3.66 and 3.81e9 for seeds 44, 43 and 45
+        ("experiment=quickstart budget.steps=1 task.heldout=0", 1.387e9),
+    ],
+)
+def test_memory_is_what_was_measured(settings: str, measured: float) -> None:
+    """peak_memory_bytes of summary.json, on two CPU cores that multiply bfloat16."""
+    assert total(plan(compose([*settings.split(), "model.dtype=bfloat16"]))) == pytest.approx(measured, rel=0.25)
