@@ -27,7 +27,7 @@ def _rows(config: Config, cost: Plan) -> Iterator[tuple[str, str]]:
         yield "budget", f"{amount:g} steps"
     else:
         about = "" if kind == "episodes" else "about "
-        yield "budget", f"{_count(amount)}{kind}: {about}{_whole(cost.steps)} steps"
+        yield "budget", f"{_count(amount).strip()} {kind}: {about}{_whole(cost.steps)} steps"
     yield "members per step", f"{cost.members}"
     yield "directions per block", f"{cost.directions:g} per step"
     yield (
@@ -69,8 +69,8 @@ def _comparison(cost: Plan) -> str:
         f"{cost.longest_tokens} are kept at once\n"
     )
     note = (
-        "  ES and GRPO by the papers' models: 2 P and 8 P FLOP a token, weights, gradients, moments and activations "
-        "of one trajectory\n"
+        "  ES and GRPO by the papers' models: 2 P and 8 P FLOP a token; weights, gradients, moments, and activations "
+        "of one trajectory.\n  A run cuts its batches to the memory there is: kv_cache shrinks, the rest must fit.\n"
     )
     return about + _aligned(rows) + note
 
