@@ -1,4 +1,4 @@
-"""Noise of low rank, as EGGROLL scales it (Sarkar et al. 2025, "Evolution Strategies at the Hyperscale").
+"""Noise of low rank, as EGGROLL scales it (Sarkar et al. 2025, arXiv 2511.16652).
 
     E = A B^T / sqrt(r)        A [out, r], B [in, r] independent standard normal numbers of the tensor's own streams
 
@@ -33,7 +33,7 @@ class LowRank:
     def __init__(self, rank: int, device: torch.device | str = "cpu") -> None:
         self.rank = rank
         self._device = device
-        self._dense = Dense()
+        self._dense = Dense(device)
         self._stacked_for: tuple[str, tuple[int, ...]] | None = None
         self._ups = self._downs = torch.empty(0)
 
@@ -56,9 +56,9 @@ class LowRank:
             if weight != 0.0:
                 weights[seed] = weights.get(seed, 0.0) + weight
         if not weights:
-            return torch.zeros(count, dtype=torch.float64)
+            return torch.zeros(count, dtype=torch.float64, device=self._device)
         self._stack(tuple(weights), tensor)
-        by_column = torch.tensor(list(weights.values()), dtype=torch.float64) / self.rank**0.5
+        by_column = torch.tensor(list(weights.values()), dtype=torch.float64, device=self._device) / self.rank**0.5
         by_column = by_column.repeat_interleave(self.rank)
         across = self._downs.double().T
         first, last = start // tensor.row // _ROWS, -(-(start + count) // (tensor.row * _ROWS))
@@ -79,7 +79,7 @@ class LowRank:
         self._stacked_for = tensor.name, seeds
 
     def _left(self, seed: int, tensor: SearchTensor, rows: int) -> Tensor:
-        return gaussian(seed, f"{tensor.name}/A", 0, rows * self.rank).view(rows, self.rank)
+        return gaussian(seed, f"{tensor.name}/A", 0, rows * self.rank, self._device).view(rows, self.rank)
 
     def _right(self, seed: int, tensor: SearchTensor) -> Tensor:
-        return gaussian(seed, f"{tensor.name}/B", 0, tensor.row * self.rank).view(tensor.row, self.rank)
+        return gaussian(seed, f"{tensor.name}/B", 0, tensor.row * self.rank, self._device).view(tensor.row, self.rank)

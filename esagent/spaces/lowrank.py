@@ -5,7 +5,7 @@
 W, shared by all members and modules, stands in the model and is moved by the full-rank sum over directions (see
 `factored`); a member is two thin factors per matrix. The embedding adds the row of A_s that belongs to the token, times
 B_s^T; tied to the head it is one searched tensor in two places. Vectors (biases, weights of norms) get a dense vector
-per member. Sarkar et al. 2025, "Evolution Strategies at the Hyperscale".
+per member. Sarkar et al. 2025, arXiv 2511.16652.
 """
 
 from __future__ import annotations

@@ -45,15 +45,22 @@ def complete(
     """Greedy completion of one request: its text, its tokens, and the logits [vocabulary] behind each token."""
     member = None if request.member == UNPERTURBED else members[request.member]
     plain = materialise(model, space, request.module, member)
+    return alone(plain, tokenizer, request, materialise(model, space, "", None) if space.answers_only else None)
+
+
+@torch.inference_mode()
+def alone(
+    plain: nn.Module, tokenizer: Any, request: Request, base: nn.Module | None = None
+) -> tuple[str, list[int], list[Tensor]]:
+    """The same for a stock model `plain`. base: what reads the prompt but for its last token, `plain` by default."""
     ids = [
         i for text in (request.prefix, request.prompt) for i in tokenizer(text, add_special_tokens=False)["input_ids"]
     ]
     tokens: list[int] = []
     seen: list[Tensor] = []
-    base = materialise(model, space, "", None)
     while len(tokens) < request.max_new_tokens:
-        read = base(torch.tensor([ids[:-1]]), use_cache=True).past_key_values if space.answers_only else None
-        rest = ids[-1:] + tokens if space.answers_only else ids + tokens
+        read = base(torch.tensor([ids[:-1]]), use_cache=True).past_key_values if base else None
+        rest = ids[-1:] + tokens if base else ids + tokens
         logits = plain(torch.tensor([rest]), past_key_values=read).logits[0, -1].float()
         seen.append(logits)
         tokens.append(int(logits.argmax()))

@@ -43,10 +43,8 @@ def export(run: RunDirectory, format: str | None, wanted: str, output: Path | No
     moved = state.config.space.name in WEIGHT_SPACES
     format = format or ("hf" if moved else "hooks" if only else "peft")
     if moved and format != "hf":
-        raise ConfigError(
-            f"--format {format}: space={state.config.space.name} moved the model's own weights, which are a whole model; "
-            "use --format hf"
-        )
+        name = state.config.space.name
+        raise ConfigError(f"--format {format}: space={name} moved the model's own weights; use --format hf")
     if format == "peft":
         peft.refuse(only)
     output = output or run.path / "exports" / f"{format}-{state.step:06d}"
