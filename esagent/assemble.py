@@ -14,6 +14,7 @@ from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
 from esagent.config.blocks import sigma_factors
+from esagent.config.limits import known_steps
 from esagent.config.nearest import suggest
 from esagent.config.schema import Config, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
@@ -28,6 +29,7 @@ class Facts:
     """What the numbers of a run depend on beside its configuration; goes into the manifest.
 
     deterministic: an answer is the same bits whatever else is in the batch; otherwise near ties may go either way.
+    parameters: numbers of the model; 0 when it has none that count.
     """
 
     model_hash: str
@@ -35,6 +37,7 @@ class Facts:
     device: str
     threads: int
     deterministic: bool = False
+    parameters: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ class Scales:
     follows_sigma: bool
     step_factor: float = 1.0
 
-    def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
-        """(sigma, step size) of `step`, both {block: value}."""
-        sigma = {name: self.sigma(step) * factor for name, factor in self.factors.items()}
-        alpha = self.alpha(step) * self.step_factor
+    def at(self, step: int, steps: int) -> tuple[dict[str, float], dict[str, float]]:
+        """(sigma, step size) of `step` in a run that is expected to take `steps`, both {block: value}."""
+        sigma = {name: self.sigma(step, steps) * factor for name, factor in self.factors.items()}
+        alpha = self.alpha(step, steps) * self.step_factor
         return sigma, {name: alpha * scale if self.follows_sigma else alpha for name, scale in sigma.items()}
 
 
@@ -87,6 +90,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     import torch
 
     from esagent.backends.registry import make_backend
+    from esagent.models.catalog import architecture_of_folder
     from esagent.models.chat import style
     from esagent.models.loading import load_tokenizer, pick_device, pick_dtype
     from esagent.models.registry import resolve
@@ -96,7 +100,8 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
-    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic)
+    numbers = architecture_of_folder(model.folder).parameters
+    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
     return agent, backend, facts
 
 
@@ -124,6 +129,7 @@ def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     unknown = [name for name in own if name not in names]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
+    steps = known_steps(config)
     total = sum(block.size for block in blocks)
     factors = {
         block.name: own.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
@@ -132,14 +138,15 @@ def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
     counted = {StepFactor.one: 1, StepFactor.sqrt_blocks: len(blocks), StepFactor.sqrt_members: members}
     return Scales(
-        sigma=_schedule(config.sigma, config.budget.steps),
-        alpha=_schedule(config.algorithm.step, config.budget.steps),
+        sigma=_schedule(config.sigma, steps),
+        alpha=_schedule(config.algorithm.step, steps),
         factors=factors,
         follows_sigma=config.algorithm.step_follows is StepFollows.sigma,
         step_factor=math.sqrt(counted[config.algorithm.step_factor]),
     )
 
 
-def _schedule(config: ScheduleConfig | SigmaConfig, steps: int) -> Schedule:
+def _schedule(config: ScheduleConfig | SigmaConfig, steps: int | None) -> Schedule:
     # A run of 0 steps only evaluates the base; its schedules are never asked.
-    return make_schedule(config.schedule.value, config.start, config.end, steps=max(steps, 1), warmup=config.warmup)
+    known = config.warmup + 1 if steps is None else max(steps, 1)
+    return make_schedule(config.schedule.value, config.start, config.end, steps=known, warmup=config.warmup)

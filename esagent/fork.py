@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from esagent.assemble import assemble
 from esagent.config.change import changed
 from esagent.config.check import check
 from esagent.config.export import as_yaml, from_dict, to_dict
+from esagent.config.limits import limit_of
+from esagent.core.ledger import Limit, step_cost
 from esagent.errors import ConfigError
 from esagent.record import circumstances, compare_circumstances
 from esagent.runs.directory import RunDirectory, create_run, open_run
@@ -43,7 +45,7 @@ def fork(
 
     The new settings are those in the parent's config.yaml, edited or not, with `overrides`. It lies beside its parent
     unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start
-    were, or when the parent is past `budget.steps` already; RunError when the parent is damaged.
+    were, or when the parent is past its budget already; RunError when the parent is damaged.
     """
     started = time.monotonic()
     parent = open_run(run_dir)
@@ -55,7 +57,7 @@ def fork(
     differing = changes(manifest["config"], settings)
     content = inspect_journal(parent.journal, start.seal)
     require_all_records(parent, content, start)
-    _require_possible(differing, len(content.records), config.budget.steps)
+    _require_possible(differing, content.records, limit_of(config))
 
     parts = build(config)
     text = as_yaml(config)
@@ -88,7 +90,7 @@ def fork(
     return work(run, config, parts, started, json_mode)
 
 
-def _require_possible(differing: Sequence[str], done: int, steps: int) -> None:
+def _require_possible(differing: Sequence[str], records: Sequence[Mapping[str, Any]], limit: Limit) -> None:
     if not differing:
         raise ConfigError(
             "--fork: no setting was changed; edit the run's config.yaml or give some, as in budget.steps=32"
@@ -96,8 +98,12 @@ def _require_possible(differing: Sequence[str], done: int, steps: int) -> None:
     fixed = [line for line in differing if line.startswith(_KEPT)]
     if fixed:
         raise ConfigError(*(f"{line}: a fork keeps its parent's model, space and start; train anew" for line in fixed))
-    if steps < done:
-        raise ConfigError(f"budget.steps={steps}: the parent has done {done} already; {done} or more")
+    costs = [step_cost(record, limit.kind) for record in records]
+    past = len(costs) - limit.counted(costs)
+    if past > (not limit.foreseen):  # one step that went beyond the budget is what such a run may end with
+        raise ConfigError(
+            f"budget.{limit.kind}={limit.amount:g}: the parent has done {sum(costs):g} already; {sum(costs):g} or more"
+        )
 
 
 def _take_records(parent: RunDirectory, run: RunDirectory, content: Content, seal: str) -> None:

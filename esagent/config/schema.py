@@ -210,11 +210,17 @@ class SpaceConfig:
 
 @dataclass
 class BudgetConfig:
-    steps: int = 16
+    """A run ends by exactly one of steps, episodes, tokens, flops and seconds, counted over training alone."""
+
+    steps: int | None = 16
     tasks_per_step: int = 16  # drawn from the pool without replacement, shared by all members
     evaluate_every: int = 4  # steps between evaluations of the unperturbed agent on the pool; 0: only start and end
     snapshot_every: int = 4
     select: Select = Select.last
+    episodes: int | None = None  # the last step gets as many whole directions as still fit
+    tokens: float | None = None  # prompt and completion, as the agents ask for them
+    flops: float | None = None  # as computed
+    seconds: float | None = None  # wall time of the steps
 
 
 @dataclass
