@@ -11,7 +11,16 @@ from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
-from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
+from esagent.config.schema import (
+    Config,
+    Objective,
+    Rule,
+    ScheduleKind,
+    Select,
+    SigmaConfig,
+    SpaceConfig,
+    TaskConfig,
+)
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
 from esagent.runs.parent import parent_problems
@@ -23,7 +32,21 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def check(config: Config) -> None:
     """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
-    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget, _init)
+    parts = (
+        range_problems,
+        _names,
+        _model,
+        _agent,
+        _task,
+        _algorithm,
+        _schedules,
+        _calibration,
+        _objective,
+        _space,
+        _turns,
+        _budget,
+        _init,
+    )
     problems = [line for part in parts for line in part(config)]
     if problems:
         raise ConfigError(*problems)
@@ -155,6 +178,25 @@ def _schedules(config: Config) -> Iterator[str]:
                 f"{path}.warmup={schedule.warmup}: leaves no step of budget.steps={config.budget.steps}; "
                 f"0 to {config.budget.steps - 1}"
             )
+
+
+def _calibration(config: Config) -> Iterator[str]:
+    sigma = config.sigma
+    for name in () if sigma.auto else ("target", "per", "keep", "probes", "tasks"):
+        value = getattr(sigma, name)
+        if value != getattr(SigmaConfig, name):
+            yield f"sigma.{name}={getattr(value, 'value', value)}: is for calibration alone; choose sigma=auto"
+    if sigma.auto and sigma.tasks > config.task.pool > 0:
+        yield f"sigma.tasks={sigma.tasks}: drawn from task.pool={config.task.pool}; 1 to {config.task.pool}"
+
+
+def _objective(config: Config) -> Iterator[str]:
+    if config.objective is not Objective.likelihood:
+        return
+    if config.task.target is None and config.task.name == "jsonl":
+        yield "objective=likelihood: task=jsonl has no gold outputs for an agent's modules; choose objective=reward"
+    if config.agent.target is None and config.agent.name == "react":
+        yield "objective=likelihood: agent=react has no gold outputs, for it thinks freely; choose agent=modular"
 
 
 def _space(config: Config) -> Iterator[str]:

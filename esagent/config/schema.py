@@ -66,6 +66,20 @@ class Rule(Enum):
     adam = "adam"
 
 
+class Objective(Enum):
+    """reward: what an episode earned. likelihood: of the gold outputs under a member's parameters (supervised)."""
+
+    reward = "reward"
+    likelihood = "likelihood"
+
+
+class Per(Enum):
+    """What is calibrated by itself: every block, or all of them by one factor on `sigma.modules`."""
+
+    block = "block"
+    all = "all"
+
+
 class Select(Enum):
     """Which state of a run is its result: the last, or the best on the validation split (never on held-out)."""
 
@@ -151,6 +165,12 @@ class SigmaConfig:
     end: float = 1.0
     warmup: int = 0
     modules: dict[str, float] = field(default_factory=dict)  # factor per module on top of the schedule
+    auto: bool = False  # calibrate before the first step; start and end are then multiples of what was found
+    target: float = 0.3  # auto only: share of the centre's greedy completions that a member shall change
+    per: Per = Per.block  # auto only
+    keep: float = 0.5  # auto only: share of the centre's mean reward that members must keep
+    probes: int = 4  # auto only: directions tried per block, each at both signs
+    tasks: int = 8  # auto only: tasks of the training pool tried on
 
 
 @dataclass
@@ -187,6 +207,7 @@ class Config:
     sigma: SigmaConfig = field(default_factory=SigmaConfig)
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
+    objective: Objective = Objective.reward  # what members are compared by
     seed: int = 0
     init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
     init_state: str = "best"  # of it: best, last, or a number of updates

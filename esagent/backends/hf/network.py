@@ -23,6 +23,7 @@ from esagent.errors import EnvironmentFailure
 ATTENTION = "esagent_packed"
 _BLOCK = 128
 _CHUNK = {"cpu": 64, "cuda": 256}
+_NUMBERS_AT_ONCE = 1 << 24  # of fp32 logits
 _MOVING_ANGLES = {"dynamic", "longrope"}
 
 
@@ -152,4 +153,19 @@ class Network:
             within = logits.gather(1, places).argmax(-1)
             index = places.gather(1, within[:, None])[:, 0]
             out.append(torch.where(torch.isfinite(best), index, -1))
+        return torch.cat(out)[:count]
+
+    def log_likelihoods(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """log softmax(logits)[token], fp32 [T]: of each state's token; not finite where the logits are not.
+
+        hidden: [T, hidden]; tokens: [T]. In chunks, so that no fp32 logits of all states are ever kept.
+        """
+        out = []
+        count = len(hidden)
+        if self.chunk:
+            hidden, tokens = F.pad(hidden, (0, 0, 0, -count % self.chunk)), F.pad(tokens, (0, -count % self.chunk))
+        rows = self.chunk or max(16, _NUMBERS_AT_ONCE // self.vocabulary)
+        for states, wanted in zip(hidden.split(rows), tokens.split(rows), strict=True):
+            logits = self.logits(states).float()
+            out.append(logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(-1))
         return torch.cat(out)[:count]
