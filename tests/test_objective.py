@@ -50,7 +50,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, RunDirec
 def test_fitness_is_the_mean_over_gold_outputs_of_the_log_likelihood(tmp_path: Path) -> None:
     """Against the formula of the world, module by module."""
     parts = vector_parts(config_of(tmp_path))
-    members = [Perturbation(direction_seed(5, 0, i), sign, dict.fromkeys(MODULES, 0.7)) for i in (0, 1) for sign in (1, -1)]  # fmt: skip
+    sigma = dict.fromkeys(MODULES, 0.7)
+    members = [Perturbation(direction_seed(5, 0, i), sign, sigma) for i in (0, 1) for sign in (1, -1)]
     tasks = parts.pools.pool[:5]
     found = gold_rollout(parts, members, tasks)
     assert found.rewards.shape == (4, 5)
