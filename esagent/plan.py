@@ -15,7 +15,7 @@ from typing import Any
 from esagent.config.check import searched_modules
 from esagent.config.export import to_dict
 from esagent.config.layers import parse_layers
-from esagent.config.schema import Config, DType, Positions, Select
+from esagent.config.schema import Config, DType, Per, Positions, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.workload import ANSWER_TOKENS, PREFIX_TOKENS, PROMPT_TOKENS, calls_per_episode, work
@@ -33,7 +33,8 @@ class Plan:
     """Cost of a run. None: not known before the model is there.
 
     directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
-    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers.
+    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. Both are without a
+    calibration, which runs `calibration_episodes` at least, and asks about as much again without running any.
     memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`.
     """
 
@@ -43,6 +44,7 @@ class Plan:
     directions: float
     training_episodes: int
     evaluation_episodes: int
+    calibration_episodes: int
     requests: int
     tokens: int
     computed_tokens: int
@@ -84,6 +86,7 @@ def plan(config: Config) -> Plan:
         directions=config.algorithm.directions / (1 if joint else count),
         training_episodes=training,
         evaluation_episodes=evaluation,
+        calibration_episodes=_calibration_episodes(config, count),
         requests=requests,
         tokens=requests * length,
         computed_tokens=round(computed),
@@ -105,6 +108,7 @@ def describe(config: Config, cost: Plan) -> str:
         ("members per step", f"{cost.members}"),
         ("directions per block", f"{cost.directions:g} per step"),
         ("episodes", f"{cost.training_episodes:,} training, {cost.evaluation_episodes:,} evaluation"),
+        *([("calibration", f"{cost.calibration_episodes:,} episodes or more, counted apart")] * config.sigma.auto),
         ("requests", f"{cost.requests:,}"),
         ("tokens", f"{_count(cost.tokens)} asked for, {_count(cost.computed_tokens)} computed after sharing"),
         ("compute", f"{_count(cost.flops)}FLOP"),
@@ -124,6 +128,19 @@ def _evaluation_episodes(config: Config) -> int:
         states |= set(range(0, budget.steps, budget.evaluate_every))
     each = task.pool + (task.validation if budget.select is Select.validation else 0)
     return len(states) * each + 2 * task.heldout
+
+
+def _calibration_episodes(config: Config, blocks: int) -> int:
+    """The centre, and each block's members where it is tried by itself, or those of all, where outputs are valid."""
+    sigma = config.sigma
+    if not sigma.auto:
+        return 0
+    members = 0
+    if sigma.per is Per.block:
+        members += 1 + 2 * sigma.probes * blocks
+    if sigma.per is Per.all or (config.allocation.name == "joint" and blocks > 1):
+        members += 1 + 2 * max(sigma.probes, blocks)
+    return sigma.tasks * (1 + members)
 
 
 def _searched_numbers(config: Config, sizes: Architecture | None, blocks: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Probes:
         self._searched = frozenset(searched)
         self._seed = seed
         listener = _Listener(parts.backend)
-        rollout(parts.agent, parts.family, listener, (), self._tasks)  # type: ignore[arg-type]
+        rollout(parts.agent, parts.family, cast(Backend, listener), (), self._tasks)
         self._heard = listener.heard
         self.episodes = len(self._tasks)
 
@@ -116,11 +117,14 @@ class Probes:
 
 
 class _Listener:
-    """A backend that remembers what it was asked and what it answered."""
+    """A backend that remembers what it was asked and what it answered; all else is the backend's own."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.heard: list[tuple[Request, Completion]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
 
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         answers = self._backend.generate(requests, members)
