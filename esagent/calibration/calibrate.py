@@ -1,7 +1,8 @@
 """sigma=auto: so large that a chosen share of greedy completions changes, while outputs stay valid.
 
     changed(s)   share of the centre's requests that members at +-s eps answer otherwise, asked the very same
-    valid(s)     logits are finite, and the members' mean reward is at least `keep` times the centre's
+    valid(s)     logits are finite, and the members' mean reward and the mean signals of the modules that are perturbed
+                 are at least `keep` times the centre's
     sigma        the s whose share is nearest to the target; where it is not valid, the largest s / sqrt(2)^k that is
 
 With per=block every block is taken by itself. Where the allocation perturbs several at once, one more factor on all of
@@ -140,8 +141,9 @@ def _validated(
     for _ in range(MOST_SHRINKS + 1):
         if not left:
             break
-        log.base, earned = probes.earned([(group, sigma[group.name]) for group in left])
-        outcome = {group.name: (e, _fault(e, log.base, settings.keep)) for group, e in zip(left, earned, strict=True)}
+        base, earned = probes.earned([(group, sigma[group.name]) for group in left])
+        log.base = base.reward
+        outcome = {group.name: (e, _fault(e, base, settings.keep)) for group, e in zip(left, earned, strict=True)}
         for name, (e, fault) in outcome.items():
             log.trials.append(Trial(name, sigma[name], share[name], e.reward, not fault))
             if not fault:
@@ -172,12 +174,15 @@ def _reason(search: Search) -> str:
     return f"nearest to the wanted share: none of {len(search.tried)} tried came nearer than {share:.0%}"
 
 
-def _fault(earned: Earned, base: float, keep: float) -> str:
+def _fault(earned: Earned, base: Earned, keep: float) -> str:
     """What is not valid about members that earned so much; "" when nothing is."""
     if not earned.finite:
         return "logits are not finite"
-    if earned.reward < keep * base:
-        return f"members earn {earned.reward:.2f}, less than {keep:g} of the centre's {base:.2f}"
+    if earned.reward < keep * base.reward:
+        return f"members earn {earned.reward:.2f}, less than {keep:g} of the centre's {base.reward:.2f}"
+    for module, signal in earned.signals.items():
+        if signal < keep * base.signals.get(module, 0.0):
+            return f"{module} is right in {signal:.2f}, less than {keep:g} of the centre's {base.signals[module]:.2f}"
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from esagent.backends.base import Backend
 from esagent.core.episode import Completion, Request, Task
 from esagent.core.noise import key
 from esagent.core.population import Perturbation
-from esagent.evaluate import scored_rollout
+from esagent.evaluate import Rollout, mean_signals, scored_rollout
 from esagent.rollout import rollout
 
 CENTRE = Perturbation(0, 1, {})
@@ -46,10 +46,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Earned:
-    """Mean reward of a group's members on the tasks, and whether all their logits were finite."""
+    """Mean reward of some members on the tasks, and whether all their logits were finite.
+
+    signals: means of the modules that their blocks act in, as far as episodes reached them; of all for the centre.
+    """
 
     reward: float
     finite: bool
+    signals: Mapping[str, float]
 
 
 class Probes:
@@ -94,26 +98,35 @@ class Probes:
         )
         return [float(others[np.array(owners) == owner].mean()) for owner in range(len(tried))]
 
-    def earned(self, tried: Sequence[tuple[Group, float]]) -> tuple[float, list[Earned]]:
-        """Mean reward of the centre on the tasks, and what each group's members earn there at its sigma."""
+    def earned(self, tried: Sequence[tuple[Group, float]]) -> tuple[Earned, list[Earned]]:
+        """What the centre earns on the tasks, and what each group's members do at its sigma."""
         families = [group.members(self._seed, sigma) for group, sigma in tried]
         members = [CENTRE, *(member for family in families for member in family)]
         found = scored_rollout(self._parts, members, self._tasks)
         self.episodes += len(found.episodes)
-        broken = {episode.member for episode in found.episodes if episode.score.reason == "nonfinite"}
         out, first = [], 1
-        for family in families:
-            rows = range(first, first + len(family))
-            out.append(Earned(float(found.rewards[list(rows)].mean()), broken.isdisjoint(rows)))
+        for (group, _), family in zip(tried, families, strict=True):
+            acted = {module for direction in group.directions for module in self._modules(direction)}
+            out.append(_earned(found, range(first, first + len(family)), acted))
             first += len(family)
-        return float(found.rewards[0].mean()), out
+        return _earned(found, range(1), self._parts.agent.modules), out
+
+    def _modules(self, direction: Mapping[str, float]) -> set[str]:
+        """The modules that these blocks act in."""
+        modules = {block for block in direction if block in self._parts.agent.modules}
+        return modules if len(modules) == len(direction) else modules | self._searched
 
     def _concerning(self, direction: Mapping[str, float]) -> list[tuple[Request, Completion]]:
         """The centre's requests that these blocks act in, with its answers."""
-        modules = {block for block in direction if block in self._parts.agent.modules}
-        if len(modules) < len(direction):
-            modules |= self._searched
+        modules = self._modules(direction)
         return [(request, completion) for request, completion in self._heard if request.module in modules]
+
+
+def _earned(found: Rollout, members: range, modules: Collection[str]) -> Earned:
+    episodes = [e for e in found.episodes if e.member in members and not e.score.unscored]
+    signals = {name: value for name, value in mean_signals(episodes).items() if name in modules}
+    finite = all(episode.score.reason != "nonfinite" for episode in episodes)
+    return Earned(float(found.rewards[list(members)].mean()), finite, signals)
 
 
 class _Listener:

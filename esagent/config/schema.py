@@ -168,7 +168,7 @@ class SigmaConfig:
     auto: bool = False  # calibrate before the first step; start and end are then multiples of what was found
     target: float = 0.3  # auto only: share of the centre's greedy completions that a member shall change
     per: Per = Per.block  # auto only
-    keep: float = 0.5  # auto only: share of the centre's mean reward that members must keep
+    keep: float = 0.5  # auto only: share of the centre's reward and signals that members must keep
     probes: int = 4  # auto only: directions tried per block, each at both signs
     tasks: int = 8  # auto only: tasks of the training pool tried on
 

@@ -25,11 +25,11 @@ from tests.runs.tiny_run import tiny_config
 
 def config_of(folder: Path, **sigma: Any) -> Config:
     config = vector_config(folder)
-    config.sigma = replace(config.sigma, start=1.0, end=1.0, auto=True, **{"tasks": 32, "probes": 16, **sigma})
+    config.sigma = replace(config.sigma, start=1.0, end=1.0, auto=True, **{"tasks": 24, "probes": 8, **sigma})
     return config
 
 
-def share_changed(parts: Parts, sigma: dict[str, float], directions: int = 200) -> float:
+def share_changed(parts: Parts, sigma: dict[str, float], directions: int = 80) -> float:
     """Of the pool's words that the agent really asks: measured with directions of its own, one request at a time."""
     backend = parts.backend
     asked = [Request(module, f"{module}: {task.prompt}") for module in sigma for task in parts.pools.pool]
@@ -55,14 +55,14 @@ def test_every_block_changes_the_share_that_was_asked_for(tmp_path: Path, target
         assert choice["sigma"] == found["sigma"][choice["name"]]
         assert choice["why"] == "changes the wanted share"
         assert choice["reward"] >= 0.5 * found["base_reward"]
-        # 16 directions and their mirrors stand for all: within what so few can miss by
-        assert share_changed(parts, {choice["name"]: choice["sigma"]}) == pytest.approx(target, abs=0.07)
+        # 8 directions and their mirrors stand for all: within what so few can miss by
+        assert share_changed(parts, {choice["name"]: choice["sigma"]}) == pytest.approx(target, abs=0.09)
     assert found["sigma"]["finder"] != found["sigma"]["writer"]
 
 
 def test_the_same_again_and_other_directions_with_another_seed(tmp_path: Path) -> None:
     def found(seed: int) -> dict[str, Any]:
-        config = replace(config_of(tmp_path), seed=seed)
+        config = replace(config_of(tmp_path, tasks=8, probes=2), seed=seed)
         made = calibrate(vector_parts(config), config)
         return {name: made[name] for name in ("sigma", "found", "trials", "tasks", "base_reward", "episodes")}
 
@@ -76,8 +76,8 @@ def test_the_state_is_left_as_it_was_and_the_cost_is_told(tmp_path: Path) -> Non
     found = calibrate(parts, config_of(tmp_path))
     assert parts.backend.digest() == before
     assert found["cost"] == parts.backend.cost()
-    members = 1 + 2 * 2 * 16
-    assert found["episodes"] == 32 + 32 * members
+    members = 1 + 2 * 2 * 8
+    assert found["episodes"] == 24 + 24 * members
 
 
 class Spy(VectorBackend):
@@ -95,7 +95,7 @@ class Spy(VectorBackend):
 
 
 def test_no_validation_or_heldout_task_is_asked_and_no_direction_of_training_is_used(tmp_path: Path) -> None:
-    config = config_of(tmp_path, tasks=8)
+    config = config_of(tmp_path, tasks=8, probes=2)
     parts = replace(vector_parts(config), backend=Spy())
     tried: list[str] = []
     env = parts.family.env
@@ -124,7 +124,8 @@ def test_one_factor_for_all_keeps_the_ratios_between_blocks(tmp_path: Path) -> N
 
 
 def test_factors_of_modules_cancel_where_every_block_is_found_by_itself(tmp_path: Path) -> None:
-    plain, scaled = config_of(tmp_path), config_of(tmp_path, modules={"finder": 0.1})
+    small = {"tasks": 8, "probes": 2}
+    plain, scaled = config_of(tmp_path, **small), config_of(tmp_path, modules={"finder": 0.1}, **small)
     assert calibrate(vector_parts(plain), plain)["sigma"] == calibrate(vector_parts(scaled), scaled)["sigma"]
 
 
@@ -151,22 +152,26 @@ class Fragile(VectorBackend):
         return super()._answer(request, members)
 
 
-@pytest.mark.parametrize(("reason", "says"), [("stop", "members earn"), ("nonfinite", "not finite")])
-def test_outputs_that_are_not_valid_bound_sigma_and_it_says_so(tmp_path: Path, reason: str, says: str) -> None:
-    config = config_of(tmp_path, target=0.9)
+@pytest.mark.parametrize(
+    ("reason", "says"), [("stop", ("members earn", "writer is right in 0.00")), ("nonfinite", ("not finite",) * 2)]
+)
+def test_outputs_that_are_not_valid_bound_sigma_and_it_says_so(
+    tmp_path: Path, reason: str, says: tuple[str, str]
+) -> None:
+    config = config_of(tmp_path, target=0.9, tasks=8, probes=2)
     backend = Fragile()
     backend.reason = reason
     found = calibrate(replace(vector_parts(config), backend=backend), config)
-    for choice in found["found"]:
+    for choice, why in zip(found["found"], says, strict=True):
         assert Fragile.limit / 2**0.5 < choice["sigma"] <= Fragile.limit
         assert choice["why"].startswith("the largest with valid outputs")
-        assert says in choice["why"]
+        assert why in choice["why"]
         assert choice["changed"] < 0.5
     assert any(trial["valid"] is False for trial in found["trials"])
 
 
 def test_where_nothing_is_valid_it_is_refused_in_one_line(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
+    config = config_of(tmp_path, tasks=8, probes=2)
     backend = Fragile()
     backend.limit, backend.reason = 0.0, "nonfinite"
     with pytest.raises(RunError, match=r"no sigma .* valid outputs for finder .*sigma=constant") as told:
@@ -176,7 +181,7 @@ def test_where_nothing_is_valid_it_is_refused_in_one_line(tmp_path: Path) -> Non
 
 def test_a_target_beyond_reach_is_told(tmp_path: Path) -> None:
     """However far a member goes, with its mirror it changes half of the answers at most."""
-    config = config_of(tmp_path, target=0.8, keep=0.0)
+    config = config_of(tmp_path, target=0.8, keep=0.0, tasks=8, probes=2)
     found = calibrate(vector_parts(config), config)
     for choice in found["found"]:
         assert choice["changed"] <= 0.5
@@ -192,7 +197,7 @@ class Lost(VectorBackend):
 
 
 def test_a_module_that_is_never_asked_gets_what_the_others_have(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
+    config = config_of(tmp_path, tasks=8, probes=2)
     found = calibrate(replace(vector_parts(config), backend=Lost()), config)
     assert found["sigma"]["writer"] == pytest.approx(found["sigma"]["finder"])
     assert "asks nothing of it" in found["found"][1]["why"]
