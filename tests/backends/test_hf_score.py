@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-import esagent.backends.hf.network as network
 from esagent.backends.hf.backend import HFBackend
-from esagent.config.schema import BackendConfig
+from esagent.config.schema import BackendConfig, Positions, SpaceConfig
 from esagent.core.episode import UNPERTURBED, Message, Request
 from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.errors import RunError
@@ -65,6 +64,26 @@ def test_scores_are_those_of_stock_transformers_within_1e_4(kind: str, space: st
     assert len({round(score, 6) for score in scores}) > 20, "the perturbations must change the scores"
 
 
+WEIGHTS = {
+    "full": SpaceConfig("full", "all", [], positions=Positions.all, partition="whole", scale="relative"),
+    "lowrank": SpaceConfig("lowrank", "all", [], positions=Positions.all, partition="whole", scale="relative", rank=2),
+}
+
+
+@pytest.mark.parametrize("space", WEIGHTS)
+def test_where_the_models_own_weights_are_searched_as_well(space: str) -> None:
+    """Embedding and head differ from member to member too, in one batch or one member after the other."""
+    model, tokenizer = make_tiny("llama")
+    made = HFBackend(model, tokenizer, make_space(WEIGHTS[space], model, MODULES), BackendConfig())
+    members = [Perturbation(seed, sign, {"whole": 0.2}) for seed in (5, 6) for sign in (1, -1)]
+    requests, texts = asked(len(members))
+    scores = made.score(requests, texts, members)
+    some = range(0, len(requests), 4)
+    expected = [stock(made, requests[i], expected_answer(made, requests[i], texts[i]), members) for i in some]
+    assert [scores[i] for i in some] == pytest.approx(expected, abs=1e-4)
+    assert len({round(score, 3) for score in scores}) > 10
+
+
 @pytest.mark.parametrize("options", [
     {"share_prefix": False}, {"share_requests": False}, {"share_trunk": False}, {"max_batch_rows": 3},
 ])  # fmt: skip
@@ -76,14 +95,14 @@ def test_every_sharing_switch_gives_the_same_scores(options: dict[str, Any], spa
     assert backend("llama", space, **options).score(requests, texts, members) == pytest.approx(plain, abs=1e-5)
 
 
-def test_a_pass_is_cut_to_its_size_and_logits_to_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_is_cut_to_its_size_and_logits_to_theirs() -> None:
     """No more tokens at once than a pass may hold, and never the fp32 logits of all of them."""
     members = population()
     requests, texts = asked(len(members))
     plain = backend("llama", "core").score(requests, texts, members)
     made = backend("llama", "core")
     made._max_tokens = 40
-    monkeypatch.setattr(network, "_NUMBERS_AT_ONCE", 0)
+    made._network.exact_rows = 16
     sizes: list[int] = []
     logits = made._network.logits
 

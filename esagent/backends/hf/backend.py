@@ -30,8 +30,9 @@ from esagent.core.episode import Completion, Cost, Request
 from esagent.core.population import Block, Perturbation, Update
 from esagent.errors import RunError
 from esagent.models.chat import render
-from esagent.spaces.base import AdapterSpace
+from esagent.spaces.base import Space
 from esagent.spaces.tensors import Setting
+from esagent.spaces.weights import Weights
 
 _TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
 _PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
@@ -42,10 +43,12 @@ _Result = TypeVar("_Result")
 
 
 class HFBackend:
-    """Holds the base weights (never touched) and the searched parameters of `space`."""
+    """Holds the model and the searched parameters of `space`, which are beside the model or the model's own."""
 
-    def __init__(self, model: Any, tokenizer: Any, space: AdapterSpace, config: BackendConfig) -> None:
+    def __init__(self, model: Any, tokenizer: Any, space: Space, config: BackendConfig) -> None:
         self.space = space
+        self.together = 1 if space.in_place else None
+        self._weights = space.parameters if isinstance(space.parameters, Weights) else None
         self._config = config
         self._tokenizer = tokenizer
         self._network = Network(model, config.deterministic)
@@ -53,7 +56,9 @@ class HFBackend:
         kind = self._network.device.type
         if kind == "cpu":
             keep_freed_memory()
-            pack_linears(model)
+            packed = pack_linears(model)
+            if self._weights:
+                self._weights.watchers.append(packed.refresh)
         self._max_tokens = _TOKENS_AT_ONCE[kind]
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
         sites = {site.path: site.module for site in space.sites}
@@ -62,7 +67,7 @@ class HFBackend:
         self._low = low
         only = space.answers_only
         passes = Passes(self._network, self._hooks)
-        self._prefixes = Prefixes(self._network, passes, low, only, self.meter, self._max_tokens)
+        self._prefixes = Prefixes(self._network, passes, low, only, space.in_place, self.meter, self._max_tokens)
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
         drafts = Drafts(config.draft, _PASS_TOKENS[kind])
         states = PromptStates(min(_STATES, _free_memory(self._network.device) // 16))
@@ -93,8 +98,8 @@ class HFBackend:
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order; identical ones once."""
         started, before = time.perf_counter(), self.meter.prompt_tokens
-        jobs, keys = self._prepare(requests, members)
-        outcomes = dict(zip(jobs, self._run(list(jobs.values()), self._engine.complete), strict=True))
+        jobs, keys, settings = self._prepare(requests, members)
+        outcomes = self._worked(jobs, settings, self._engine.complete)
         completions, seen = [], set()
         for key in keys:
             job, outcome = jobs[key], outcomes[key]
@@ -116,15 +121,15 @@ class HFBackend:
     def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
         """Mean log-likelihood per token of each text, teacher-forced, identical ones once; see `Backend.score`."""
         started, before = time.perf_counter(), self.meter.prompt_tokens
-        jobs, keys = self._prepare(requests, members, texts)
-        found = dict(zip(jobs, self._run(list(jobs.values()), self._engine.likelihoods), strict=True))
+        jobs, keys, settings = self._prepare(requests, members, texts)
+        found = self._worked(jobs, settings, self._engine.likelihoods)
         self._pay(jobs, keys, {key: len(job.answer) for key, job in jobs.items()}, before, started)
         return [found[key] for key in keys]
 
     def _prepare(
         self, requests: Sequence[Request], members: Sequence[Perturbation], texts: Sequence[str] | None = None
-    ) -> tuple[dict[Any, Job], list[Any]]:
-        """The distinct jobs by key, and the key of each request; their parameters are in place then.
+    ) -> tuple[dict[Any, Job], list[Any], Sequence[Setting | None]]:
+        """The distinct jobs by key, the key of each request, and the parameters of each slot.
 
         texts: of each request the answer that is to be scored.
         """
@@ -141,7 +146,7 @@ class HFBackend:
             jobs.setdefault(key, job)
             keys.append(key)
         self._hooks.use(self.space.terms(slots.settings))
-        return jobs, keys
+        return jobs, keys, slots.settings
 
     def _answer(self, request: Request, text: str) -> Tokens:
         """`text` with its end, if it does not have one: what stops the request, or the end of the text.
@@ -168,6 +173,28 @@ class HFBackend:
         computed += self.meter.prompt_tokens - before
         shared = max(0, prompt + completion - computed)  # below 0 where work was lost to a lack of memory
         self._cost += Cost(prompt, completion, shared, len(keys), 0.0, time.perf_counter() - started)
+
+    def _worked(
+        self,
+        jobs: Mapping[Any, Job],
+        settings: Sequence[Setting | None],
+        work: Callable[[Sequence[Job]], list[_Result]],
+    ) -> dict[Any, _Result]:
+        """What `work` makes of each job, by key, under its parameters."""
+        done: dict[Any, _Result] = {}
+        for group in self._groups(jobs):
+            if self._weights and self.space.in_place:
+                setting = settings[jobs[group[0]].slot]
+                self._weights.show(setting.perturbation if setting else None)
+            done.update(zip(group, self._run([jobs[key] for key in group], work), strict=True))
+        return done
+
+    def _groups(self, jobs: Mapping[Any, Job]) -> list[list[Any]]:
+        """Keys of the jobs that one batch may answer: all, or those under the same parameters."""
+        groups: dict[int, list[Any]] = {}
+        for key, job in jobs.items():
+            groups.setdefault(job.slot if self.space.in_place else 0, []).append(key)
+        return list(groups.values())
 
     def _job(self, request: Request, slots: Slots) -> Job:
         slot = slots.of(request)

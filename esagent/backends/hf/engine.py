@@ -110,8 +110,9 @@ class Engine:
         Not finite where logits are not. Prefixes must be prepared.
         """
         states = self._feed(self.start(jobs), [(job.prompt[-1], *job.answer[:-1]) for job in jobs])
-        tokens = torch.tensor([token for job in jobs for token in job.answer], device=states.device)
-        found = self._net.log_likelihoods(states, tokens).double().cpu()
+        tokens = [token for job in jobs for token in job.answer]
+        slots = [job.slot for job in jobs for _ in job.answer]
+        found = self._passes.log_likelihoods(states, tokens, slots).double().cpu()
         return [float(part.mean()) for part in found.split([len(job.answer) for job in jobs])]
 
     def start(self, jobs: Sequence[Job]) -> Live:
@@ -194,7 +195,7 @@ class Engine:
         upper = net.store(self._low, net.depth, len(owners), max(counts))
         if not sum(counts):
             return trunk, upper
-        hidden = net.embed(torch.tensor([t for job in heads for t in job.prompt[:-1]], device=net.device))
+        hidden = self._passes.enter([t for job in heads for t in job.prompt[:-1]])
         if self._low:
             past = [[self._prefixes.trunk(job) for job in heads]]
             starts = [len(job.prefix) for job in heads]
@@ -228,7 +229,8 @@ class Engine:
             for job, out, guess in zip(live.jobs, live.outcomes, guesses, strict=True)
         ]
         states = self._feed(live, feeds)
-        chosen = self._net.greedy(states).tolist() if any(job.greedy for job in live.jobs) else []
+        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
+        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
         picked = iter(self._picked(live, feeds, states))
         at = 0
         for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
@@ -270,7 +272,7 @@ class Engine:
         at_once = 1 if self._net.chunk else _LOGITS_AT_ONCE  # with fixed shapes no row may depend on its neighbours
         for first in range(0, len(rows), at_once):
             part = rows[first : first + at_once]
-            logits = self._net.logits(states[[place for *_, place in part]])
+            logits = self._passes.logits(states[[place for *_, place in part]], [job.slot for job, *_ in part])
             tokens += [pick(job, outcome.tokens, row) for (job, outcome, _), row in zip(part, logits, strict=True)]
         return tokens
 
@@ -289,7 +291,7 @@ class Engine:
             live.trunk = live.trunk.pick(parents, live.used)
         live.nodes = nodes
         counts = [len(feeds[r]) for r in heads]
-        hidden = net.embed(torch.tensor([t for r in heads for t in feeds[r]], device=net.device))
+        hidden = self._passes.enter([t for r in heads for t in feeds[r]])
         if self._low:
             past = [live.trunk.prefixes, live.trunk.prompts]
             starts = [places[r] for r in heads]
