@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,3 +182,31 @@ def test_without_auto_nothing_is_found(tmp_path: Path, monkeypatch: pytest.Monke
     summary = train(config, build=vector_parts)
     assert "calibration" not in summary
     assert not run_of(config).calibration.exists()
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("where", ["kept.append_row", "kept.write_json", "kept.calibration_table"])
+def test_a_run_killed_while_it_calibrates_ends_as_undisturbed(
+    finished: tuple[Config, RunDirectory, dict[str, Any]], tmp_path: Path, where: str
+) -> None:
+    """SIGKILL before the row, between the row and the file, and right after the file."""
+    config, run, summary = finished
+    code = f"""
+import os, signal
+from dataclasses import replace
+from pathlib import Path
+from esagent.calibration import kept
+from esagent.train import train
+from tests.calibration.test_kept import config_of
+from tests.helpers.vector import vector_parts
+
+{where} = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+train(config_of(Path({str(tmp_path)!r})), build=vector_parts)
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    killed = run_of(replace(config, runs_dir=str(tmp_path)))
+    assert killed.calibration.exists() == (where == "kept.calibration_table")
+    assert resume(killed.path, build=vector_parts)["digest"] == summary["digest"]
+    assert outcome(killed) == outcome(run)
+    assert [r["kind"] for r in read_rows(killed.metrics)].count("calibration") == 1
