@@ -16,10 +16,11 @@ from esagent.backends.base import Backend
 from esagent.config.blocks import sigma_factors
 from esagent.config.limits import known_steps
 from esagent.config.nearest import suggest
-from esagent.config.schema import Config, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
+from esagent.config.schema import Config, Objective, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
+from esagent.gold import require_gold
 from esagent.pools import Pools, make_pools
 from esagent.tasks.base import TaskFamily
 
@@ -111,6 +112,8 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         raise ConfigError(
             f"budget.tasks_per_step={config.budget.tasks_per_step} cannot be drawn from a pool of {len(pools.pool)}"
         )
+    if config.objective is Objective.likelihood:
+        require_gold(agent, family, pools.pool)
     return Parts(
         agent=agent,
         family=family,

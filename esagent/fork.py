@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from esagent.assemble import assemble
+from esagent.calibration.kept import take_calibration
 from esagent.config.change import changed
 from esagent.config.check import check
 from esagent.config.export import as_yaml, from_dict, to_dict
 from esagent.config.limits import limit_of
-from esagent.core.ledger import Limit, step_cost
+from esagent.config.schema import Config
+from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError
 from esagent.record import circumstances, compare_circumstances
 from esagent.runs.directory import RunDirectory, create_run, open_run
@@ -35,6 +37,9 @@ from esagent.runs.snapshots import write_snapshot
 from esagent.train import Build, work
 
 _KEPT = ("model.", "space.", "init was ", "init_state was ")
+_CALIBRATED_BY = tuple(
+    f"sigma.{name}" for name in ("auto ", "target ", "per ", "keep ", "probes ", "tasks ", "modules")
+)
 _EVALUATED_BY = ("model", "backend", "agent", "task", "space", "seed")
 
 
@@ -57,7 +62,7 @@ def fork(
     differing = changes(manifest["config"], settings)
     content = inspect_journal(parent.journal, start.seal)
     require_all_records(parent, content, start)
-    _require_possible(differing, content.records, limit_of(config))
+    _require_possible(differing, content.records, config)
 
     parts = build(config)
     text = as_yaml(config)
@@ -82,6 +87,8 @@ def fork(
             write_snapshot(run.snapshots, len(content.records), parts.backend, new.seal)
             replay(run.snapshots, [], parts.backend, 0, new)  # a run is taken up with its parts as they were made
         _take_records(parent, run, content, new.seal)
+        if config.sigma.auto:
+            take_calibration(parent, run, start, new, len(content.records))
         if all(settings[key] == manifest["config"][key] for key in _EVALUATED_BY):
             _take_evaluations(parent, run, len(content.records), start.seal, new.seal)
 
@@ -90,7 +97,7 @@ def fork(
     return work(run, config, parts, started, json_mode)
 
 
-def _require_possible(differing: Sequence[str], records: Sequence[Mapping[str, Any]], limit: Limit) -> None:
+def _require_possible(differing: Sequence[str], records: Sequence[Mapping[str, Any]], config: Config) -> None:
     if not differing:
         raise ConfigError(
             "--fork: no setting was changed; edit the run's config.yaml or give some, as in budget.steps=32"
@@ -98,6 +105,11 @@ def _require_possible(differing: Sequence[str], records: Sequence[Mapping[str, A
     fixed = [line for line in differing if line.startswith(_KEPT)]
     if fixed:
         raise ConfigError(*(f"{line}: a fork keeps its parent's model, space and start; train anew" for line in fixed))
+    found = [line for line in differing if config.sigma.auto and line.startswith(_CALIBRATED_BY)]
+    if found:
+        by_hand = "sigma.auto=false sigma.start=..."
+        raise ConfigError(*(f"{line}: a fork keeps its parent's calibration; set {by_hand}" for line in found))
+    limit = limit_of(config)
     costs = [step_cost(record, limit.kind) for record in records]
     past = len(costs) - limit.counted(costs)
     if past > (not limit.foreseen):  # one step that went beyond the budget is what such a run may end with

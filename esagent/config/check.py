@@ -14,7 +14,16 @@ from esagent.config.limits import kinds_set, known_steps, limit_problems, too_sm
 from esagent.config.methods import method_problems
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
-from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
+from esagent.config.schema import (
+    Config,
+    Objective,
+    Rule,
+    ScheduleKind,
+    Select,
+    SigmaConfig,
+    SpaceConfig,
+    TaskConfig,
+)
 from esagent.config.weights import weight_problems
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
@@ -36,6 +45,8 @@ def check(config: Config) -> None:
         _algorithm,
         method_problems,
         _schedules,
+        _calibration,
+        _objective,
         _space,
         _turns,
         _budget,
@@ -167,6 +178,25 @@ def _schedules(config: Config) -> Iterator[str]:
         steps = _steps(config)
         if 0 < steps <= schedule.warmup:
             yield (f"{path}.warmup={schedule.warmup}: leaves no step of budget.steps={steps}; 0 to {steps - 1}")
+
+
+def _calibration(config: Config) -> Iterator[str]:
+    sigma = config.sigma
+    for name in () if sigma.auto else ("target", "per", "keep", "probes", "tasks"):
+        value = getattr(sigma, name)
+        if value != getattr(SigmaConfig, name):
+            yield f"sigma.{name}={getattr(value, 'value', value)}: is for calibration alone; choose sigma=auto"
+    if sigma.auto and sigma.tasks > config.task.pool > 0:
+        yield f"sigma.tasks={sigma.tasks}: drawn from task.pool={config.task.pool}; 1 to {config.task.pool}"
+
+
+def _objective(config: Config) -> Iterator[str]:
+    if config.objective is not Objective.likelihood:
+        return
+    if config.task.target is None and config.task.name == "jsonl":
+        yield "objective=likelihood: task=jsonl has no gold outputs for an agent's modules; choose objective=reward"
+    if config.agent.target is None and config.agent.name == "react":
+        yield "objective=likelihood: agent=react has no gold outputs, for it thinks freely; choose agent=modular"
 
 
 def _space(config: Config) -> Iterator[str]:

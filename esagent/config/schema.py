@@ -92,6 +92,20 @@ class Control(Enum):
     frozen = "frozen"
 
 
+class Objective(Enum):
+    """reward: what an episode earned. likelihood: of the gold outputs under a member's parameters (supervised)."""
+
+    reward = "reward"
+    likelihood = "likelihood"
+
+
+class Per(Enum):
+    """What is calibrated by itself: every block, or all of them by one factor on `sigma.modules`."""
+
+    block = "block"
+    all = "all"
+
+
 class Select(Enum):
     """Which state of a run is its result: the last, or the best on the validation split (never on held-out)."""
 
@@ -185,6 +199,12 @@ class SigmaConfig:
     warmup: int = 0
     modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
     by_size: bool = False  # times sqrt(d / d_k) for a block of d_k of the d searched numbers
+    auto: bool = False  # calibrate before the first step; start and end are then multiples of what was found
+    target: float = 0.3  # auto only: share of the centre's greedy completions that a member shall change
+    per: Per = Per.block  # auto only
+    keep: float = 0.5  # auto only: share of the centre's reward and signals that members must keep
+    probes: int = 4  # auto only: directions tried per block, each at both signs
+    tasks: int = 8  # auto only: tasks of the training pool tried on
 
 
 @dataclass
@@ -234,6 +254,7 @@ class Config:
     sigma: SigmaConfig = field(default_factory=SigmaConfig)
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
+    objective: Objective = Objective.reward  # what members are compared by
     seed: int = 0
     init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
     init_state: str = "best"  # of it: best, last, or a number of updates

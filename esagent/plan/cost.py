@@ -19,6 +19,7 @@ from esagent.config.schema import Config, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.plan.baselines import Baseline, baselines
+from esagent.plan.calibration import calibration_episodes
 from esagent.plan.memory import memory_bytes
 from esagent.plan.rate import Rate, rate_of
 from esagent.plan.searched import number_bytes, searched_numbers, written_numbers
@@ -34,8 +35,9 @@ class Plan:
 
     budget: kind and amount. steps: those that fit into it, an estimate unless it is a budget of steps or episodes.
     directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
-    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. flops: of the whole
-    run; step_flops: of training, per step. noise_numbers: random numbers of members that are written into the weights.
+    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. Both are without a
+    calibration, which runs `calibration_episodes` at least, and asks about as much again without running any. flops: of
+    the whole run; step_flops: of training, per step. noise_numbers: random numbers of members that are written into the weights.
     memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`. baselines: ES
     and GRPO by the papers' models, on the same model and as many trajectories of the same length.
     """
@@ -48,6 +50,7 @@ class Plan:
     directions: float
     training_episodes: int | None
     evaluation_episodes: int | None
+    calibration_episodes: int
     requests: int | None
     tokens: int | None
     computed_tokens: int | None
@@ -149,6 +152,7 @@ def plan(config: Config) -> Plan:
         directions=config.algorithm.directions / (1 if config.allocation.name == "joint" else max(1, len(blocks))),
         training_episodes=training,
         evaluation_episodes=evaluation,
+        calibration_episodes=calibration_episodes(config, max(1, len(blocks))),
         requests=requests,
         tokens=None if requests is None else requests * length,
         computed_tokens=round(job.computed(count, evaluation or 0)[0]) if known else None,

@@ -34,6 +34,8 @@ def _rows(config: Config, cost: Plan) -> Iterator[tuple[str, str]]:
         "episodes",
         f"{_whole(cost.training_episodes)} training, {_whole(cost.evaluation_episodes)} evaluation",
     )
+    if config.sigma.auto:
+        yield "calibration", f"{cost.calibration_episodes:,} episodes or more, counted apart"
     yield "requests", _whole(cost.requests)
     yield "tokens", f"{_count(cost.tokens)} asked for, {_count(cost.computed_tokens)} computed after sharing"
     noise = f", {_count(cost.noise_numbers)} numbers of noise" if cost.noise_numbers else ""

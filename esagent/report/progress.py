@@ -22,11 +22,17 @@ class Progress:
     """Context manager that shows how far a run is. Writes to stderr only; stdout belongs to data."""
 
     def __init__(
-        self, limit: Limit, modules: Sequence[str], json_mode: bool = False, stream: TextIO | None = None
+        self,
+        limit: Limit,
+        modules: Sequence[str],
+        json_mode: bool = False,
+        stream: TextIO | None = None,
+        fitness: str = "reward",
     ) -> None:
         """limit: the run's budget. modules: names of the searched blocks, in display order. json_mode: plain lines
-        even on a terminal."""
+        even on a terminal. fitness: what members are compared by, in a word or two."""
         self._limit = limit
+        self._fitness = fitness
         self._modules = tuple(modules)
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
         self._start = time.monotonic()
@@ -76,7 +82,7 @@ class Progress:
         self._costs = costs
         self._doing = "training"
         self._numbers = [
-            ("reward", f"{number(reward_mean)} ± {number(reward_std)}"),
+            (self._fitness, f"{number(reward_mean)} ± {number(reward_std)}"),
             ("sigma", per_module(self._ordered(sigma))),
             ("directions", per_module(self._ordered(counts))),
             ("speed", f"{amount(tokens_per_second)} tokens/s"),
@@ -95,6 +101,10 @@ class Progress:
         if limit.kind == "steps":
             return f"step {done}/{limit.amount:.0f}"
         return f"step {done}, {limit.share(self._costs):.0%} of {amount(limit.amount)} {limit.kind}"
+
+    def show(self, table: Table) -> None:
+        """Something that stays on the screen as it is."""
+        self._console.print(table)
 
     def _ordered(self, values: Mapping[str, float]) -> dict[str, float]:
         names = [name for name in self._modules if name in values]

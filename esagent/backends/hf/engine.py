@@ -104,6 +104,17 @@ class Engine:
             live = _remaining(live)
         return outcomes
 
+    def likelihoods(self, jobs: Sequence[Job]) -> list[float]:
+        """Mean log-likelihood per token of each job's `answer`, in nats, all rows in one pass.
+
+        Not finite where logits are not. Prefixes must be prepared.
+        """
+        states = self._feed(self.start(jobs), [(job.prompt[-1], *job.answer[:-1]) for job in jobs])
+        tokens = [token for job in jobs for token in job.answer]
+        slots = [job.slot for job in jobs for _ in job.answer]
+        found = self._passes.log_likelihoods(states, tokens, slots).double().cpu()
+        return [float(part.mean()) for part in found.split([len(job.answer) for job in jobs])]
+
     def start(self, jobs: Sequence[Job]) -> Live:
         """Compute the prompts of `jobs`, all but their last token."""
         net = self._net
@@ -207,7 +218,6 @@ class Engine:
 
     def advance(self, live: Live) -> None:
         """One pass: every unfinished row gains at least one token."""
-        net, meter = self._net, self._meter
         going = sum(not outcome.reason for outcome in live.outcomes)
         guesses = [
             NOTHING if out.reason else self._drafts.guess(job, out.tokens, going)
@@ -218,6 +228,21 @@ class Engine:
             (max(out.tokens[-1], 0) if out.tokens else job.prompt[-1], *guess.tokens)
             for job, out, guess in zip(live.jobs, live.outcomes, guesses, strict=True)
         ]
+        states = self._feed(live, feeds)
+        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
+        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
+        picked = iter(self._picked(live, feeds, states))
+        at = 0
+        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
+            size = 1 + len(guess.tokens)
+            if not outcome.reason:
+                own = chosen[at : at + size] if job.greedy else [next(picked)]
+                self._take(job, outcome, own, guess)
+            at += size
+
+    def _feed(self, live: Live, feeds: Sequence[Tokens]) -> Tensor:
+        """The next tokens of all rows through all layers: states [T, hidden] of the last one, row after row."""
+        net = self._net
         places = [
             len(j.prefix) + len(j.prompt) - 1 + len(o.tokens) for j, o in zip(live.jobs, live.outcomes, strict=True)
         ]
@@ -231,18 +256,9 @@ class Engine:
             [len(feed) for feed in feeds],
             [job.slot for job in live.jobs],
         )
-        meter.upper_tokens += len(states)
-        meter.head_tokens += len(states)
-        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
-        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
-        picked = iter(self._picked(live, feeds, states))
-        at = 0
-        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
-            size = 1 + len(guess.tokens)
-            if not outcome.reason:
-                own = chosen[at : at + size] if job.greedy else [next(picked)]
-                self._take(job, outcome, own, guess)
-            at += size
+        self._meter.upper_tokens += len(states)
+        self._meter.head_tokens += len(states)
+        return states
 
     def _picked(self, live: Live, feeds: Sequence[Tokens], states: Tensor) -> list[int]:
         """Next tokens of the unfinished rows that are sampled or constrained, in order; many rows' logits at once."""

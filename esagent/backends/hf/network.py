@@ -81,6 +81,7 @@ class Network:
         self.chunk = _CHUNK[self.device.type] if fixed else 0
         self.shape = Shape(self.kv_heads, groups, self.dtype, self.device, fixed)
         self.head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)  # states at once: logits are large
+        self.exact_rows = self.chunk or max(16, (1 << 24) // self.vocabulary)  # ... where they are taken in fp32
 
     def store(self, low: int, high: int, entries: int, width: int) -> KVStore:
         """Room for the keys and values of `entries` texts of up to `width` tokens in layers [low, high).
@@ -144,3 +145,11 @@ class Network:
         within = logits.gather(1, places).argmax(-1)
         index = places.gather(1, within[:, None])[:, 0]
         return torch.where(torch.isfinite(best), index, -1)
+
+    def log_likelihoods(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """log softmax(logits)[token] of each state's token, fp32 [T]; not finite where the logits are not.
+
+        hidden: [T, hidden]; tokens: [T].
+        """
+        logits = self.logits(hidden).float()
+        return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(-1)
