@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from esagent.spaces.base import Term
+from esagent.spaces.forms import NoiseForm
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -22,7 +23,12 @@ class BiasSpace:
     """Additive vectors on the outputs of `sites`, one set per module."""
 
     def __init__(
-        self, sites: Sequence[Site], modules: Sequence[str], partition: Partition, answers_only: bool = False
+        self,
+        sites: Sequence[Site],
+        modules: Sequence[str],
+        partition: Partition,
+        answers_only: bool = False,
+        form: NoiseForm | None = None,
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -41,6 +47,7 @@ class BiasSpace:
                 for site in self.sites
             ],
             partition,
+            form,
         )
 
     def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:

@@ -15,6 +15,7 @@ from torch import Tensor
 from esagent.core.noise import gaussian, key
 from esagent.errors import ConfigError
 from esagent.spaces.base import Term
+from esagent.spaces.forms import NoiseForm
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -32,6 +33,7 @@ class CoreSpace:
         rank: int,
         init: str,
         answers_only: bool = False,
+        form: NoiseForm | None = None,
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -52,6 +54,7 @@ class CoreSpace:
                 for site in self.sites
             ],
             partition,
+            form,
         )
 
     def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:

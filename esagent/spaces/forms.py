@@ -11,7 +11,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from esagent.core.noise import gaussian
+from esagent.core.laws import Law
+from esagent.core.noise import add_noise_, draw
 from esagent.spaces.partitions import Weight
 from esagent.spaces.tensors import SearchTensor
 
@@ -23,22 +24,29 @@ class NoiseForm(Protocol):
         """Unit-variance noise of the elements [start, start + count) under direction `seed`: float32 [count]."""
         ...
 
+    def add_(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
+        """values += weight eps(seed) for the elements from `start` on, in place. values: float32 [n]; returned."""
+        ...
+
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
         """sum_i weight_i eps(seed_i) over the terms, in their order: float64 [count]."""
         ...
 
 
 class Dense:
-    """Independent standard normal numbers."""
+    """Independent numbers of one law: standard normal ones, or signs."""
+
+    def __init__(self, law: Law = "gaussian") -> None:
+        self.law: Law = law
 
     def draw(self, seed: int, tensor: SearchTensor, start: int, count: int) -> Tensor:
         """Noise of the tensor's own stream."""
-        return gaussian(seed, tensor.name, start, count)
+        return draw(self.law, seed, tensor.name, start, count)
+
+    def add_(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
+        """Chunk by chunk."""
+        return add_noise_(values, self.law, tensor.name, start, [(seed, weight)])
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
-        """One direction after the other."""
-        total = torch.zeros(count, dtype=torch.float64)
-        for seed, weight in terms:
-            if isinstance(weight, Tensor) or weight != 0.0:
-                total += weight * self.draw(seed, tensor, start, count).double()
-        return total
+        """Chunk by chunk, in each one direction after the other."""
+        return add_noise_(torch.zeros(count, dtype=torch.float64), self.law, tensor.name, start, terms)

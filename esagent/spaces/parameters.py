@@ -77,14 +77,15 @@ class Parameters:
 
     def ranges(self, tensor: SearchTensor, perturbation: Perturbation | None = None) -> Iterator[tuple[int, Tensor]]:
         """(start, values fp32) range by range: the centre of `tensor`, or the centre perturbed."""
-        centre = self.centre[tensor.name]
+        centre, lengths = self.centre[tensor.name], {}
+        if perturbation is not None:
+            lengths = {b: perturbation.sign * tensor.scale * sigma for b, sigma in perturbation.sigma.items()}
         for start, count in spans(tensor):
             value = centre[start : start + count]
             if perturbation is not None:
-                sigma = self.partition.weights(tensor, perturbation.sigma, perturbation.partition, start, count)
-                if isinstance(sigma, Tensor) or sigma != 0.0:
-                    noise = self.form.draw(perturbation.seed, tensor, start, count)
-                    value = value + (perturbation.sign * tensor.scale) * sigma * noise
+                weight = self.partition.weights(tensor, lengths, perturbation.partition, start, count)
+                if isinstance(weight, Tensor) or weight != 0.0:
+                    value = self.form.add_(value.clone(), perturbation.seed, weight, tensor, start)
             yield start, value
 
     def apply(self, update: Update) -> Applied:
