@@ -4,7 +4,7 @@
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
 #   make test-kill             tests that kill real processes, a few minutes more
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
-#   make bench                 what each kind of sharing saves, what determinism costs, and the speed of noise, as ratios of one run
+#   make bench                 what sharing saves, what determinism costs, how fast noise is made: ratios of one run
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
 #   make lock                  resolve pyproject.toml anew into requirements.lock

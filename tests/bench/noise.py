@@ -1,8 +1,9 @@
 """How fast dense noise is made and added, against seeded `torch.randn` and an add, for every tensor of SmolLM2-135M.
 
-Run by `make bench`, or alone: `python -m tests.bench.noise [--threads 1 2] [--repeat 7]`. Repetitions of all ways alternate
-within one process; the figures are medians, and ratios below 1 mean less time than the fastest way with torch.randn.
-Tensors are zeros of the real shapes, in fp32: no weights are needed. Peak memory is what the process grew by beyond them.
+Run by `make bench`, or alone: `python -m tests.bench.noise [--threads 1 2] [--repeat 7]`. Repetitions of all ways
+alternate within one process; the figures are medians, and ratios below 1 mean less time than the fastest way with
+torch.randn. Tensors are zeros of the real shapes, in fp32: no weights are needed. Peak memory is what the process grew
+by beyond them.
 
     ours            add_noise_ on each tensor
     rademacher      the same with signs

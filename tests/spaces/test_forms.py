@@ -1,4 +1,4 @@
-"""Perturbing, updating and replaying build the same noise, bit by bit; a block only masks it, a sign only mirrors it."""
+"""Perturbing, updating and replaying build the same noise, bit by bit; a block only masks, a sign only mirrors it."""
 
 from __future__ import annotations
 
