@@ -49,14 +49,19 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def by_numpy(out: Tensor, law: Law, start: int, streams: Sequence[Stream]) -> None:
-    """Chunk by chunk through buffers that stay in the cache, on as many threads as torch may use. out: on the CPU."""
-    place = out.numpy()
+def by_numpy(base: Tensor, out: Tensor, law: Law, start: int, streams: Sequence[Stream]) -> None:
+    """out = base + noise, through buffers that stay in the cache, on as many threads as torch may use. All on the CPU.
+
+    Between its chunks nothing is left to torch, whose own threads would wait for more to do, and keep a core busy.
+    """
+    source, place = base.numpy(), out.numpy()
     table = _table(law, place.dtype.name)
     weighted = [(stream, w.numpy() if isinstance(w, Tensor) else w) for stream, w in streams]
 
     def add(span: tuple[int, int]) -> None:
         low, high = (edge - start for edge in span)
+        if base is not out:
+            np.copyto(place[low:high], source[low:high])
         for stream, weight in weighted:
             noise = _noise(table, _BITS[law], stream, *span)
             np.multiply(noise, weight[low:high] if isinstance(weight, np.ndarray) else weight, out=noise)
@@ -81,14 +86,16 @@ def _noise(table: np.ndarray, bits: int, stream: int, low: int, high: int) -> np
     return noise[low - first * per_word : high - first * per_word]
 
 
-def by_torch(out: Tensor, law: Law, start: int, streams: Sequence[Stream]) -> None:
-    """Chunk by chunk with a kernel per operation, on the device of `out`."""
+def by_torch(base: Tensor, out: Tensor, law: Law, start: int, streams: Sequence[Stream]) -> None:
+    """out = base + noise, chunk by chunk with a kernel per operation, on their device."""
     bits, dtype = _BITS[law], str(out.dtype).removeprefix("torch.")
     table = torch.from_numpy(_table(law, dtype)).to(out.device)
     shifts = torch.arange(0, 64, bits, device=out.device)
     per_word = len(shifts) * table.shape[1]
     for low in range(0, len(out), _DEVICE_CHUNK):
         place = out[low : low + _DEVICE_CHUNK]
+        if base is not out:
+            place.copy_(base[low : low + _DEVICE_CHUNK])
         first, last = (start + low) // per_word, -(-(start + low + len(place)) // per_word)
         skipped = start + low - first * per_word
         for stream, weight in streams:

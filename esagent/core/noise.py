@@ -42,27 +42,34 @@ def partition_key(run_seed: int, step: int) -> int:
     return key("partition", run_seed, step)
 
 
-def add_noise_(out: Tensor, law: Law, tensor: str, start: int, terms: Sequence[Term]) -> Tensor:
-    """out[j] += sum over (seed, weight) of weight * noise of element start + j of `tensor` under `seed`, in place.
+def add_noise(
+    base: Tensor, law: Law, tensor: str, start: int, terms: Sequence[Term], *, out: Tensor | None = None
+) -> Tensor:
+    """base[j] + sum over (seed, weight) of weight * noise of element start + j of `tensor` under `seed`: [n].
 
-    out: [n], contiguous, float32 or float64 (products and sums are of that type, term after term in their order).
-    Returns `out`. No temporary grows with n: on the CPU noise is made chunk by chunk, on torch's number of threads.
-    Raises ValueError for an `out` of another kind.
+    base: [n], float32 or float64; products and sums are of that type, term after term in their order.
+    out: where to write it, contiguous and of base's type, or base itself (in place); a new tensor by default.
+    Beside it no memory grows with n: noise is made chunk by chunk, on the CPU on torch's number of threads.
+    Raises ValueError for tensors of another kind.
     """
-    if out.dim() != 1 or not out.is_contiguous() or out.dtype not in (torch.float32, torch.float64):
-        raise ValueError(f"noise is added to contiguous float32 or float64 [n], not {out.dtype} {list(out.shape)}")
+    if out is None:
+        out = torch.empty(base.shape, dtype=base.dtype, device=base.device)
+    if base.dim() != 1 or base.dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"noise is added to float32 or float64 [n], not to {base.dtype} {list(base.shape)}")
+    if out.shape != base.shape or out.dtype != base.dtype or not out.is_contiguous():
+        raise ValueError(f"out must be contiguous and like base, {base.dtype} {list(base.shape)}")
     label = "noise" if law == "gaussian" else law
     streams = [
         (key(label, seed, tensor), weight) for seed, weight in terms if isinstance(weight, Tensor) or weight != 0.0
     ]
     add = by_numpy if out.device.type == "cpu" else by_torch
-    add(out, law, start, streams)
+    add(base, out, law, start, streams)
     return out
 
 
 def draw(law: Law, seed: int, tensor: str, start: int, count: int, device: torch.device | str = "cpu") -> Tensor:
     """Elements [start, start + count) of the unit-variance noise of `tensor` under `seed`: float32 [count]."""
-    return add_noise_(torch.zeros(count, device=device), law, tensor, start, [(seed, 1.0)])
+    return add_noise(torch.zeros((), device=device).expand(count), law, tensor, start, [(seed, 1.0)])
 
 
 def gaussian(seed: int, tensor: str, start: int, count: int, device: torch.device | str = "cpu") -> Tensor:

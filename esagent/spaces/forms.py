@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from esagent.core.laws import Law
-from esagent.core.noise import add_noise_, draw
+from esagent.core.noise import add_noise, draw
 from esagent.spaces.partitions import Weight
 from esagent.spaces.tensors import SearchTensor
 
@@ -24,8 +24,8 @@ class NoiseForm(Protocol):
         """Unit-variance noise of the elements [start, start + count) under direction `seed`: float32 [count]."""
         ...
 
-    def add_(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
-        """values += weight eps(seed) for the elements from `start` on, in place. values: float32 [n]; returned."""
+    def add(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
+        """values + weight eps(seed), values being those of the elements from `start` on: float32 [n]."""
         ...
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
@@ -43,10 +43,11 @@ class Dense:
         """Noise of the tensor's own stream."""
         return draw(self.law, seed, tensor.name, start, count)
 
-    def add_(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
+    def add(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
         """Chunk by chunk."""
-        return add_noise_(values, self.law, tensor.name, start, [(seed, weight)])
+        return add_noise(values, self.law, tensor.name, start, [(seed, weight)])
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
         """Chunk by chunk, in each one direction after the other."""
-        return add_noise_(torch.zeros(count, dtype=torch.float64), self.law, tensor.name, start, terms)
+        nothing = torch.zeros((), dtype=torch.float64).expand(count)
+        return add_noise(nothing, self.law, tensor.name, start, terms)

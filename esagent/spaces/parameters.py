@@ -85,7 +85,7 @@ class Parameters:
             if perturbation is not None:
                 weight = self.partition.weights(tensor, lengths, perturbation.partition, start, count)
                 if isinstance(weight, Tensor) or weight != 0.0:
-                    value = self.form.add_(value.clone(), perturbation.seed, weight, tensor, start)
+                    value = self.form.add(value, perturbation.seed, weight, tensor, start)
             yield start, value
 
     def apply(self, update: Update) -> Applied:

@@ -5,7 +5,7 @@ alternate within one process; the figures are medians, and ratios below 1 mean l
 torch.randn. Tensors are zeros of the real shapes, in fp32: no weights are needed. Peak memory is what the process grew
 by beyond them.
 
-    ours            add_noise_ on each tensor
+    ours            add_noise on each tensor
     rademacher      the same with signs
     ranges          Parameters.ranges, as runs perturb: a copy of the centre with noise on it, range by range
     randn           torch.randn of each tensor's size and an add: a temporary as large as the largest tensor
@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from esagent.core.laws import Law
-from esagent.core.noise import add_noise_, direction_seed
+from esagent.core.noise import add_noise, direction_seed
 from esagent.core.population import Perturbation
 from esagent.models.catalog import CATALOG, Architecture
 from esagent.spaces.forms import Dense
@@ -89,7 +89,7 @@ class Ways:
 
     def ours(self, law: Law = "gaussian") -> None:
         for tensor, part in zip(self.tensors, self.parts, strict=True):
-            add_noise_(part, law, tensor.name, 0, [(1, SIGMA)])
+            add_noise(part, law, tensor.name, 0, [(1, SIGMA)], out=part)
 
     def rademacher(self) -> None:
         self.ours("rademacher")

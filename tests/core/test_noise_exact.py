@@ -18,7 +18,7 @@ from torch import Tensor
 
 from esagent.core import laws
 from esagent.core.laws import LAWS, Law, by_numpy, by_torch
-from esagent.core.noise import add_noise_, draw, key, parts
+from esagent.core.noise import add_noise, draw, key, parts
 from esagent.core.parallel import for_each
 from esagent.core.words import LONGEST, cut, words, words_on
 from tests.helpers.memory import peak_growth
@@ -92,7 +92,7 @@ def test_any_split_gives_the_same_numbers(law: Law, seed: int, start: int, cuts:
 def test_long_ranges_consist_of_their_parts(law: Law, start: int) -> None:
     count = 3 * CHUNK + 5
     whole = draw(law, 3, "t", start, count)
-    for low in (0, 1, 63, CHUNK - start % CHUNK - 3, 2 * CHUNK, count - 7):
+    for low in (0, 1, 63, 2 * CHUNK - start % CHUNK - 3, 2 * CHUNK, count - 7):
         assert torch.equal(whole[low : low + 7], draw(law, 3, "t", start + low, 7))
 
 
@@ -114,18 +114,20 @@ def terms(count: int, dense: bool) -> list[tuple[int, float | Tensor]]:
 def test_numpy_and_torch_do_the_same(law: Law, dtype: torch.dtype, start: int, count: int, dense: bool) -> None:
     """The second path is that of all devices but the CPU; here it runs on the CPU, operation by operation."""
     base = torch.linspace(-3, 5, count, dtype=dtype)
-    one, other = base.clone(), base.clone()
-    by_numpy(one, law, start, terms(count, dense))
-    by_torch(other, law, start, terms(count, dense))
+    one, other = torch.empty_like(base), torch.empty_like(base)
+    by_numpy(base, one, law, start, terms(count, dense))
+    by_torch(base, other, law, start, terms(count, dense))
     assert torch.equal(one, other)
+    by_torch(base, base, law, start, terms(count, dense))
+    assert torch.equal(one, base)
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_torch_path_is_chunked_too(law: Law, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laws, "_DEVICE_CHUNK", 1000)
-    one, other = torch.zeros(4321), torch.zeros(4321)
-    by_numpy(one, law, 11, terms(4321, True))
-    by_torch(other, law, 11, terms(4321, True))
+    base, one, other = torch.ones(4321), torch.zeros(4321), torch.zeros(4321)
+    by_numpy(base, one, law, 11, terms(4321, True))
+    by_torch(base, other, law, 11, terms(4321, True))
     assert torch.equal(one, other)
 
 
@@ -135,11 +137,14 @@ def test_the_torch_path_is_chunked_too(law: Law, monkeypatch: pytest.MonkeyPatch
 def test_sums_are_taken_term_after_term(law: Law, dtype: torch.dtype, dense: bool) -> None:
     count = CHUNK + 9
     expected = torch.linspace(-3, 5, count, dtype=dtype)
-    given_ = expected.clone()
+    base = expected.clone()
     for seed, weight in terms(count, dense):
         noise = draw(law, seed, "t", 6, count).to(dtype)
         expected = expected + noise * (weight.to(dtype) if isinstance(weight, Tensor) else weight)
-    assert torch.equal(add_noise_(given_, law, "t", 6, terms(count, dense)), expected)
+    assert torch.equal(add_noise(base, law, "t", 6, terms(count, dense)), expected)
+    assert torch.equal(base, torch.linspace(-3, 5, count, dtype=dtype))
+    assert add_noise(base, law, "t", 6, terms(count, dense), out=base) is base
+    assert torch.equal(base, expected)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -149,7 +154,7 @@ def test_threads_do_not_change_the_numbers(law: Law) -> None:
     try:
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
-            made.append(add_noise_(torch.ones(7 * CHUNK), law, "t", 5, terms(7 * CHUNK, False)))
+            made.append(add_noise(torch.ones(7 * CHUNK), law, "t", 5, terms(7 * CHUNK, False)))
     finally:
         torch.set_num_threads(before)
     assert torch.equal(made[0], made[1])
@@ -177,7 +182,7 @@ def test_threads_start_anew_after_a_fork() -> None:
         expected, out = draw("gaussian", 1, "t", 0, 4 * CHUNK).numpy(), torch.zeros(4 * CHUNK)
         child = os.fork()
         if child == 0:  # nothing here may use torch's own threads, which do not survive either
-            add_noise_(out, "gaussian", "t", 0, [(1, 1.0)])
+            add_noise(out, "gaussian", "t", 0, [(1, 1.0)], out=out)
             os._exit(0 if (out.numpy() == expected).all() else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:
@@ -187,16 +192,22 @@ def test_threads_start_anew_after_a_fork() -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_no_temporary_grows_with_the_tensor(law: Law) -> None:
     out = torch.ones(1 << 25)
-    add_noise_(out[:CHUNK], law, "t", 0, [(1, 0.5)])  # buffers and tables are made once
-    assert peak_growth(lambda: add_noise_(out, law, "t", 0, [(1, 0.5), (2, 0.25)])) < 1 << 22
+    add_noise(out[:CHUNK], law, "t", 0, [(1, 0.5)])  # buffers and tables are made once
+    assert peak_growth(lambda: add_noise(out, law, "t", 0, [(1, 0.5), (2, 0.25)], out=out)) < 1 << 22
     # The measure sees one: a full-size temporary shows as such.
     assert peak_growth(lambda: out.add_(draw(law, 1, "t", 0, len(out)))) > 0.9 * 4 * len(out)
 
 
-@pytest.mark.parametrize("bad", [torch.zeros(4, 4), torch.zeros(8)[::2], torch.zeros(4, dtype=torch.bfloat16)])
+@pytest.mark.parametrize("bad", [torch.zeros(4, 4), torch.zeros(4, dtype=torch.bfloat16)])
 def test_what_noise_cannot_be_added_to_is_refused(bad: Tensor) -> None:
-    with pytest.raises(ValueError, match="contiguous float32"):
-        add_noise_(bad, "gaussian", "t", 0, [(1, 1.0)])
+    with pytest.raises(ValueError, match="float32 or float64"):
+        add_noise(bad, "gaussian", "t", 0, [(1, 1.0)])
+
+
+@pytest.mark.parametrize("bad", [torch.zeros(5), torch.zeros(8)[::2], torch.zeros(4, dtype=torch.float64)])
+def test_what_noise_cannot_be_written_to_is_refused(bad: Tensor) -> None:
+    with pytest.raises(ValueError, match="out must be"):
+        add_noise(torch.zeros(4), "gaussian", "t", 0, [(1, 1.0)], out=bad)
 
 
 @settings(max_examples=30, deadline=None)

@@ -45,7 +45,7 @@ def test_drawing_adding_and_summing_are_the_same_noise(law: Law, seed: int, star
     form, tensor = Dense(law), TENSORS[0]
     noise = form.draw(seed, tensor, start, 99)
     assert torch.equal(form.total([(seed, 1.0)], tensor, start, 99), noise.double())
-    assert torch.equal(form.add_(torch.ones(99), seed, 0.3, tensor, start), 1 + 0.3 * noise)
+    assert torch.equal(form.add(torch.ones(99), seed, 0.3, tensor, start), 1 + 0.3 * noise)
     assert torch.equal(form.total([(seed, 0.3), (5, 0.0), (seed, -0.3)], tensor, start, 99), torch.zeros(99).double())
 
 
