@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from torch import nn
 
 from esagent.config.schema import Positions, SpaceConfig
-from esagent.core.laws import Law
 from esagent.errors import ConfigError
 from esagent.spaces.base import AdapterSpace
 from esagent.spaces.bias import BiasSpace
@@ -26,7 +24,7 @@ def make_space(config: SpaceConfig, model: nn.Module, modules: Sequence[str]) ->
     searched = [m for m in modules if not config.modules or m in config.modules]
     sites = find_sites(model, config.layers, config.sites)
     partition = make_partition(config.partition, config.parts, config.redraw)
-    only, form = config.positions is Positions.answer, Dense(cast(Law, config.noise.value))
+    only, form = config.positions is Positions.answer, Dense(config.noise.value)
     if config.name == "bias":
         return BiasSpace(sites, searched, partition, only, form)
     if config.name == "core":
