@@ -12,6 +12,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.config.nearest import suggest
 from esagent.config.schema import Config, Normalise, ScheduleConfig, SigmaConfig
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
@@ -118,7 +119,7 @@ def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     names = [block.name for block in blocks]
     unknown = [name for name in config.sigma.modules if name not in names]
     if unknown:
-        raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; choose from {', '.join(names)}")
+        raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
     return Scales(
         sigma=_schedule(config.sigma, config.budget.steps),
         alpha=_schedule(config.algorithm.step, config.budget.steps),

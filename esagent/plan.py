@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from esagent.config.check import searched_modules
+from esagent.config import names
+from esagent.config.blocks import searched_blocks, searched_modules
 from esagent.config.export import to_dict
 from esagent.config.layers import parse_layers
 from esagent.config.schema import Config, DType, Positions, Select
@@ -61,7 +62,8 @@ class Plan:
 def plan(config: Config) -> Plan:
     """The cost of `config`, which must have passed `check`. Runs nothing, writes nothing, fetches nothing."""
     sizes = architecture(config.model)
-    blocks = searched_modules(config)
+    blocks = searched_blocks(config, sizes.layers if sizes else None)
+    modules = searched_modules(config)
     count = max(1, len(blocks))
     joint = config.allocation.name == "joint"
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
@@ -71,12 +73,12 @@ def plan(config: Config) -> Plan:
     calls = calls_per_episode(config)
     length = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
     requests = round((training + evaluation) * calls)
-    left = work(config, blocks, members, evaluation)
+    left = work(config, modules, members, evaluation)
     trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
     computed = trunk * left.trunk + (1 - trunk) * left.upper
     flops = 2.0 * (sizes.body_parameters * computed + sizes.head_parameters * left.head) if sizes else None
     rate, source = _rate(config)
-    numbers = _searched_numbers(config, sizes, count) if blocks else None
+    numbers = _searched_numbers(config, sizes, len(modules))
     return Plan(
         blocks=blocks,
         searched_numbers=numbers,
@@ -88,7 +90,7 @@ def plan(config: Config) -> Plan:
         tokens=requests * length,
         computed_tokens=round(computed),
         flops=flops,
-        memory_bytes=_memory(config, sizes, numbers, members, count),
+        memory_bytes=_memory(config, sizes, numbers, members, max(1, len(modules))),
         disk_bytes=_disk(config, sizes, numbers, training + evaluation),
         seconds=flops / rate if flops is not None else None,
         flops_per_second=rate,
@@ -126,42 +128,65 @@ def _evaluation_episodes(config: Config) -> int:
     return len(states) * each + 2 * task.heldout
 
 
-def _searched_numbers(config: Config, sizes: Architecture | None, blocks: int) -> int | None:
+def _searched_numbers(config: Config, sizes: Architecture | None, modules: int) -> int | None:
+    """None where they hang on an agent of the user's, or on the names of a model's parameters."""
+    space = config.space
     if sizes is None:
+        return None
+    if space.name in names.WEIGHT_SPACES:
+        return None if space.include or space.exclude else sizes.parameters
+    if not modules:
         return None
     keys = sizes.kv_heads * sizes.head_dim
     widths = {"q_proj": sizes.heads * sizes.head_dim, "k_proj": keys, "v_proj": keys}
     widths |= {"gate_proj": sizes.intermediate, "up_proj": sizes.intermediate}
+    inputs = {"o_proj": sizes.heads * sizes.head_dim, "down_proj": sizes.intermediate}
     layers = len(parse_layers(config.space.layers, sizes.layers))
     per_layer = sum(
-        config.space.rank**2 if config.space.name == "core" else widths.get(site, sizes.hidden)
-        for site in config.space.sites
+        _numbers(config, inputs.get(site, sizes.hidden), widths.get(site, sizes.hidden)) for site in config.space.sites
     )
-    return blocks * layers * per_layer
+    return modules * layers * per_layer
+
+
+def _numbers(config: Config, inputs: int, outputs: int) -> int:
+    """Of one module at one linear layer of this size."""
+    space = config.space
+    if space.name == "core":
+        return space.rank**2
+    if space.name == "lora":
+        return space.rank * (outputs + (inputs if space.sigma_a > 0 else 0))
+    return outputs
 
 
 def _memory(
-    config: Config, sizes: Architecture | None, numbers: int | None, members: int, blocks: int
+    config: Config, sizes: Architecture | None, numbers: int | None, members: int, modules: int
 ) -> dict[str, int | None]:
     if sizes is None:
         return {"weights": None, "searched": None, "kv_cache": None, "logits": None}
     width = 4 if config.model.dtype is DType.float32 else 2
     most = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
-    rows = min(most, members * config.budget.tasks_per_step)
-    prefixes = blocks if config.space.positions is Positions.answer else members + blocks
+    copies = 1 if config.space.name in names.WEIGHT_SPACES else 1 + members  # the centre, and the members of a step
+    together = 1 if config.space.name == "full" else members
+    rows = min(most, together * config.budget.tasks_per_step)
+    prefixes = modules if config.space.positions is Positions.answer else together + modules
     cached = rows * (PROMPT_TOKENS + ANSWER_ROOM) + prefixes * PREFIX_TOKENS
     return {
         "weights": sizes.parameters * width,
-        "searched": None if numbers is None else numbers * 4 * (1 + members),
+        "searched": None if numbers is None else numbers * _number_bytes(config) * copies,
         "kv_cache": cached * sizes.kv_numbers_per_token * width,
         "logits": rows * sizes.vocab * 4,
     }
 
 
+def _number_bytes(config: Config) -> int:
+    """Of one searched number: fp32, unless the parameters' own format is kept."""
+    return 4 if config.space.precision == "master" else 2
+
+
 def _disk(config: Config, sizes: Architecture | None, numbers: int | None, episodes: int) -> dict[str, int | None]:
     snapshots = config.budget.steps // config.budget.snapshot_every + 1
     return {
-        "snapshots": None if numbers is None else snapshots * numbers * 4,
+        "snapshots": None if numbers is None else snapshots * numbers * _number_bytes(config),
         "episodes": episodes * EPISODE_BYTES,
         "model_cache": sizes.parameters * 2 if sizes and place(config.model)[0] != "folder" else None,
     }

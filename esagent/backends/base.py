@@ -27,7 +27,13 @@ class Applied:
 
 
 class Backend(Protocol):
-    """Holds the base weights and the searched parameters; answers requests for perturbed members in one batch."""
+    """Holds the base weights and the searched parameters; answers requests for perturbed members in one batch.
+
+    together: how many members it answers for at once at no extra cost, None for any number. More are answered too, but
+    where members have to be made one after the other, whoever asks round by round makes each of them once a round.
+    """
+
+    together: int | None
 
     def blocks(self) -> tuple[Block, ...]:
         """The searched blocks, in a fixed order."""

@@ -50,6 +50,8 @@ RANGES = {
     "sigma.warmup": NATURAL,
     "space.parts": Range(2, 1024),
     "space.rank": Range(1, 1024),
+    "space.sigma_a": SCALE,
+    "space.sigma_b": SCALE,
     "budget.steps": COUNT,
     "budget.tasks_per_step": COUNT,
     "budget.evaluate_every": NATURAL,

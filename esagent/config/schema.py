@@ -157,12 +157,12 @@ class SigmaConfig:
     start: float = 1.0
     end: float = 1.0
     warmup: int = 0
-    modules: dict[str, float] = field(default_factory=dict)  # factor per module on top of the schedule
+    modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
 
 
 @dataclass
 class SpaceConfig:
-    name: str = "bias"  # bias or core
+    name: str = "bias"  # bias, core, lora, full or lowrank
     layers: str = "18-29"  # "18-29", "24,27", "last:8"
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
@@ -171,8 +171,15 @@ class SpaceConfig:
     partition: str = "module"  # the blocks: module, layer, kind, whole, or random
     parts: int = 4  # random only: how many
     redraw: bool = True  # random only: anew every step
-    rank: int = 8  # core only
+    rank: int = 8  # core, lora and lowrank
     init: str = "svd"  # core only: svd or orthonormal
+    sigma_a: float = 0.0  # lora only: factor on sigma for A; 0 freezes it
+    sigma_b: float = 1.0  # lora only: factor on sigma for B
+    include: list[str] = field(default_factory=list)  # of weights, full and lowrank: regular expressions; empty: all
+    exclude: list[str] = field(default_factory=list)  # of weights: taken out again
+    scale: str = "absolute"  # of weights: sigma in units of 1, or relative to each parameter's RMS
+    precision: str = "master"  # of weights: an fp32 copy is moved, or the parameters themselves by stochastic rounding
+    vectors: str = "dense"  # lowrank only: noise of biases and norms, dense or none
 
 
 @dataclass

@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from torch import Tensor
 
 from esagent.core.parallel import for_each
-from esagent.core.words import LONGEST, cut, fill, words_on
+from esagent.core.words import LONGEST, cut, cut_on, fill, words_on
 
 Law = Literal["gaussian", "rademacher"]
 LAWS: tuple[Law, ...] = get_args(Law)
@@ -33,6 +33,7 @@ Stream = tuple[int, float | Tensor]
 
 _BITS = {"gaussian": 16, "rademacher": 8}  # of an index into the table
 _CHUNK = 4 * LONGEST  # elements worked on at once: with the table they fit into a core's cache
+_SERIAL = 1 << 14  # elements of which torch makes no work for its own threads
 _DEVICE_CHUNK = 1 << 22  # the same on other devices, where starting a kernel costs more than memory does
 
 
@@ -44,6 +45,7 @@ class _Scratch(threading.local):
         self.spare = np.empty(LONGEST, np.uint64)
         self.index = np.empty(_CHUNK, np.intp)
         self.noise = np.empty(_CHUNK, np.float64)
+        self.total = np.empty(_CHUNK, np.float64)
 
 
 _scratch = _Scratch()
@@ -52,22 +54,27 @@ _scratch = _Scratch()
 def by_numpy(base: Tensor, out: Tensor, law: Law, start: int, streams: Sequence[Stream]) -> None:
     """out = base + noise, through buffers that stay in the cache, on as many threads as torch may use. All on the CPU.
 
-    Between its chunks nothing is left to torch, whose own threads would wait for more to do, and keep a core busy.
+    Between its chunks nothing is left to torch's own threads, which would wait for more to do, and keep a core busy.
     """
-    source, place = base.numpy(), out.numpy()
-    table = _table(law, place.dtype.name)
+    source = base.numpy()
+    place = out.numpy() if out.dtype == base.dtype else None
+    table = _table(law, source.dtype.name)
     weighted = [(stream, w.numpy() if isinstance(w, Tensor) else w) for stream, w in streams]
 
     def add(span: tuple[int, int]) -> None:
         low, high = (edge - start for edge in span)
+        total = _scratch.total.view(source.dtype)[: high - low] if place is None else place[low:high]
         if base is not out:
-            np.copyto(place[low:high], source[low:high])
+            np.copyto(total, source[low:high])
         for stream, weight in weighted:
             noise = _noise(table, _BITS[law], stream, *span)
             np.multiply(noise, weight[low:high] if isinstance(weight, np.ndarray) else weight, out=noise)
-            np.add(place[low:high], noise, out=place[low:high])
+            np.add(total, noise, out=total)
+        if place is None:
+            for at in range(0, high - low, _SERIAL):
+                out[low + at : min(low + at + _SERIAL, high)] = torch.from_numpy(total[at : at + _SERIAL])
 
-    end = start + len(place)
+    end = start + len(source)
     first = start - start % _CHUNK + _CHUNK  # where the first chunk ends: all others start with a word
     for_each(add, list(itertools.pairwise([start, *range(first, end, _CHUNK), end])))
 
@@ -88,21 +95,17 @@ def _noise(table: np.ndarray, bits: int, stream: int, low: int, high: int) -> np
 
 def by_torch(base: Tensor, out: Tensor, law: Law, start: int, streams: Sequence[Stream]) -> None:
     """out = base + noise, chunk by chunk with a kernel per operation, on their device."""
-    bits, dtype = _BITS[law], str(out.dtype).removeprefix("torch.")
-    table = torch.from_numpy(_table(law, dtype)).to(out.device)
-    shifts = torch.arange(0, 64, bits, device=out.device)
-    per_word = len(shifts) * table.shape[1]
-    for low in range(0, len(out), _DEVICE_CHUNK):
-        place = out[low : low + _DEVICE_CHUNK]
-        if base is not out:
-            place.copy_(base[low : low + _DEVICE_CHUNK])
-        first, last = (start + low) // per_word, -(-(start + low + len(place)) // per_word)
+    table = torch.from_numpy(_table(law, str(base.dtype).removeprefix("torch."))).to(base.device)
+    per_word = 64 // _BITS[law] * table.shape[1]
+    for low in range(0, len(base), _DEVICE_CHUNK):
+        total = base[low : low + _DEVICE_CHUNK]
+        first, last = (start + low) // per_word, -(-(start + low + len(total)) // per_word)
         skipped = start + low - first * per_word
         for stream, weight in streams:
-            made = words_on(out.device, stream, first, last - first)
-            index = ((made[:, None] >> shifts) & ((1 << bits) - 1)).flatten()
-            noise = table[index].flatten()[skipped : skipped + len(place)]
-            place += noise * (weight[low : low + len(place)] if isinstance(weight, Tensor) else weight)
+            index = cut_on(words_on(base.device, stream, first, last - first), _BITS[law])
+            noise = table[index].flatten()[skipped : skipped + len(total)]
+            total = total + noise * (weight[low : low + len(total)] if isinstance(weight, Tensor) else weight)
+        out[low : low + len(total)] = total
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from esagent.core.laws import Law, by_numpy, by_torch
-from esagent.core.words import cut, words
+from esagent.core.words import cut, cut_on, words, words_on
 
 Term = tuple[int, float | Tensor]
 """(direction seed, weight): one number for all elements, or a float32 tensor with a number for each."""
@@ -48,7 +48,8 @@ def add_noise(
     """base[j] + sum over (seed, weight) of weight * noise of element start + j of `tensor` under `seed`: [n].
 
     base: [n], float32 or float64; products and sums are of that type, term after term in their order.
-    out: where to write it, contiguous and of base's type, or base itself (in place); a new tensor by default.
+    out: where to write it, contiguous: base itself (in place), or a tensor of any floating format, to which the sum is
+    rounded to nearest; a new tensor like base by default.
     Beside it no memory grows with n: noise is made chunk by chunk, on the CPU on torch's number of threads.
     Raises ValueError for tensors of another kind.
     """
@@ -56,8 +57,8 @@ def add_noise(
         out = torch.empty(base.shape, dtype=base.dtype, device=base.device)
     if base.dim() != 1 or base.dtype not in (torch.float32, torch.float64):
         raise ValueError(f"noise is added to float32 or float64 [n], not to {base.dtype} {list(base.shape)}")
-    if out.shape != base.shape or out.dtype != base.dtype or not out.is_contiguous():
-        raise ValueError(f"out must be contiguous and like base, {base.dtype} {list(base.shape)}")
+    if out.shape != base.shape or not out.is_contiguous() or not out.is_floating_point():
+        raise ValueError(f"out must be contiguous floating-point {list(base.shape)}, not {out.dtype} {list(out.shape)}")
     label = "noise" if law == "gaussian" else law
     streams = [
         (key(label, seed, tensor), weight) for seed, weight in terms if isinstance(weight, Tensor) or weight != 0.0
@@ -77,17 +78,19 @@ def gaussian(seed: int, tensor: str, start: int, count: int, device: torch.devic
     return draw("gaussian", seed, tensor, start, count, device)
 
 
-def parts(partition: int, tensor: str, start: int, count: int, k: int) -> Tensor:
+def parts(partition: int, tensor: str, start: int, count: int, k: int, device: torch.device | str = "cpu") -> Tensor:
     """Which of `k` parts each of the elements [start, start + count) of `tensor` falls into: int64 [count].
 
     Elements are drawn independently, so a part of d elements in all holds d/k of them up to sqrt(d (k - 1)) / k.
     """
+    stream, device = key("part", partition, tensor), torch.device(device)
     first, last = start // 4, -(-(start + count) // 4)
-    found = cut(words(key("part", partition, tensor), first, last - first), 16)
-    found = found[start - 4 * first :][:count].astype(np.int64)
-    found *= k
-    found >>= 16
-    return torch.from_numpy(found)
+    here = slice(start - 4 * first, start - 4 * first + count)
+    if device.type == "cpu":
+        halves = torch.from_numpy(cut(words(stream, first, last - first), 16)[here].astype(np.int64))
+    else:
+        halves = cut_on(words_on(device, stream, first, last - first), 16)[here]
+    return halves.mul_(k).bitwise_right_shift_(16)
 
 
 def uniform(seed: int, count: int) -> np.ndarray:

@@ -59,6 +59,12 @@ def words_on(device: torch.device, stream: int, start: int, count: int) -> Tenso
     return x ^ _logical_shift(x, _LAST)
 
 
+def cut_on(made: Tensor, bits: int) -> Tensor:
+    """The same of what `words_on` made, as int64."""
+    shifts = torch.arange(0, 64, bits, device=made.device)
+    return ((made[:, None] >> shifts) & ((1 << bits) - 1)).flatten()
+
+
 def _logical_shift(x: Tensor, bits: int) -> Tensor:
     """torch's own right shift copies the sign bit, which the mask takes away."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from esagent.core.laws import Law
 from esagent.spaces.base import Term
-from esagent.spaces.forms import NoiseForm
+from esagent.spaces.forms import Dense
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -22,13 +23,15 @@ from esagent.spaces.tensors import SearchTensor, Setting
 class BiasSpace:
     """Additive vectors on the outputs of `sites`, one set per module."""
 
+    in_place = False
+
     def __init__(
         self,
         sites: Sequence[Site],
         modules: Sequence[str],
         partition: Partition,
         answers_only: bool = False,
-        form: NoiseForm | None = None,
+        law: Law = "gaussian",
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -47,7 +50,7 @@ class BiasSpace:
                 for site in self.sites
             ],
             partition,
-            form,
+            Dense(law=law),
         )
 
     def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from esagent.core.laws import Law
 from esagent.core.noise import gaussian, key
 from esagent.errors import ConfigError
 from esagent.spaces.base import Term
-from esagent.spaces.forms import NoiseForm
+from esagent.spaces.forms import Dense
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -25,6 +26,8 @@ from esagent.spaces.tensors import SearchTensor, Setting
 class CoreSpace:
     """r x r cores at `sites`, one set per module."""
 
+    in_place = False
+
     def __init__(
         self,
         sites: Sequence[Site],
@@ -33,7 +36,7 @@ class CoreSpace:
         rank: int,
         init: str,
         answers_only: bool = False,
-        form: NoiseForm | None = None,
+        law: Law = "gaussian",
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -54,7 +57,7 @@ class CoreSpace:
                 for site in self.sites
             ],
             partition,
-            form,
+            Dense(law=law),
         )
 
     def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:

@@ -1,4 +1,4 @@
-"""How noise lies in a tensor: independent numbers (dense), or the low-rank form of `lowrank.py`.
+"""How noise lies in a tensor: independent numbers (dense), or a product of two thin factors (`factored.py`).
 
 A form is a pure function of (direction seed, tensor, element range); perturbation, update, replay and audit all use it.
 """
@@ -6,6 +6,7 @@ A form is a pure function of (direction seed, tensor, element range); perturbati
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -24,8 +25,13 @@ class NoiseForm(Protocol):
         """Unit-variance noise of the elements [start, start + count) under direction `seed`: float32 [count]."""
         ...
 
-    def add(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
-        """values + weight eps(seed), values being those of the elements from `start` on: float32 [n]."""
+    def add(
+        self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int, out: Tensor | None = None
+    ) -> Tensor:
+        """values + weight eps(seed), values (float32 [n]) being those of the elements from `start` on.
+
+        out: where to write it, in any floating format; a new float32 tensor by default.
+        """
         ...
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
@@ -33,21 +39,24 @@ class NoiseForm(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class Dense:
-    """Independent numbers of one law: standard normal ones, or signs."""
+    """Independent numbers of one law, made on `device`."""
 
-    def __init__(self, law: Law = "gaussian") -> None:
-        self.law: Law = law
+    device: torch.device | str = "cpu"
+    law: Law = "gaussian"
 
     def draw(self, seed: int, tensor: SearchTensor, start: int, count: int) -> Tensor:
         """Noise of the tensor's own stream."""
-        return draw(self.law, seed, tensor.name, start, count)
+        return draw(self.law, seed, tensor.name, start, count, self.device)
 
-    def add(self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int) -> Tensor:
+    def add(
+        self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int, out: Tensor | None = None
+    ) -> Tensor:
         """Chunk by chunk."""
-        return add_noise(values, self.law, tensor.name, start, [(seed, weight)])
+        return add_noise(values, self.law, tensor.name, start, [(seed, weight)], out=out)
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
         """Chunk by chunk, in each one direction after the other."""
-        nothing = torch.zeros((), dtype=torch.float64).expand(count)
+        nothing = torch.zeros((), dtype=torch.float64, device=self.device).expand(count)
         return add_noise(nothing, self.law, tensor.name, start, terms)

@@ -7,7 +7,8 @@ by beyond them.
 
     ours            add_noise on each tensor
     rademacher      the same with signs
-    ranges          Parameters.ranges, as runs perturb: a copy of the centre with noise on it, range by range
+    bfloat16        into a model in bfloat16: Parameters.write, as members of dense spaces are made of the fp32 centre
+    ranges          Parameters.ranges: a copy of the centre with noise on it, range by range
     randn           torch.randn of each tensor's size and an add: a temporary as large as the largest tensor
     randn at once   torch.randn of all numbers and an add: a temporary as large as the model
     update          the sum of `directions` noises, per direction: Dense.total, as updates are made
@@ -84,6 +85,8 @@ class Ways:
         self.parts: list[Tensor] = list(self.flat.split([tensor.size for tensor in self.tensors]))
         centre = {tensor.name: part for tensor, part in zip(self.tensors, self.parts, strict=True)}
         self.parameters = Parameters(self.tensors, start=centre)
+        self.member = Perturbation(1, 1, {block.name: SIGMA for block in self.parameters.blocks()})
+        self.model = torch.zeros(self.numbers, dtype=torch.bfloat16)
         self.directions = directions
         self.generator = torch.Generator()
 
@@ -94,10 +97,13 @@ class Ways:
     def rademacher(self) -> None:
         self.ours("rademacher")
 
+    def bfloat16(self) -> None:
+        for tensor, out in zip(self.tensors, self.model.split([t.size for t in self.tensors]), strict=True):
+            self.parameters.write(out, tensor, self.member)
+
     def ranges(self) -> None:
-        member = Perturbation(1, 1, {block.name: SIGMA for block in self.parameters.blocks()})
         for tensor in self.tensors:
-            for _ in self.parameters.ranges(tensor, member):
+            for _ in self.parameters.ranges(tensor, self.member):
                 pass
 
     def randn(self) -> None:
@@ -145,6 +151,7 @@ def main() -> None:
         "ours": work.ours,
         "randn": work.randn,
         "rademacher": work.rademacher,
+        "bfloat16": work.bfloat16,
         "ranges": work.ranges,
         "randn at once": work.randn_at_once,
     }
@@ -159,7 +166,7 @@ def main() -> None:
             "seconds": {name: round(value, 3) for name, value in times.items()}
             | {name: round(value / options.directions, 3) for name, value in totals.items()},
             "ratio to the fastest randn": {
-                name: round(times[name] / fastest, 3) for name in ("ours", "rademacher", "ranges")
+                name: round(times[name] / fastest, 3) for name in ("ours", "rademacher", "bfloat16", "ranges")
             }
             | {"update": round(totals["update"] / totals["randn update"], 3)},
         }

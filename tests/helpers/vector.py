@@ -46,6 +46,8 @@ MODULES = ("finder", "writer")
 class VectorBackend:
     """One fp32 vector theta per module, which knows a prompt's word when <theta, w> exceeds the prompt's threshold."""
 
+    together: int | None = None
+
     def __init__(self, modules: Sequence[str] = MODULES, size: int = SIZE) -> None:
         self.centre = {name: torch.zeros(size) for name in modules}
         self._state: dict[str, State] = {name: {} for name in modules}

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from esagent.config.names import SPACES
 from esagent.config.schema import Noise, SpaceConfig
 from esagent.core.laws import LAWS, Law
 from esagent.core.population import Perturbation, Update, UpdateTerm
@@ -28,7 +29,7 @@ NAMES = ("module", "layer", "kind", "whole", "random")
 
 def searched(law: Law = "gaussian", partition: str = "module", centre: float = 0.25) -> Parameters:
     start = {t.name: torch.linspace(-centre, centre, t.size) for t in TENSORS}
-    return Parameters(TENSORS, make_partition(partition, 3, True), Dense(law), start)
+    return Parameters(TENSORS, make_partition(partition, 3, True), Dense(law=law), start)
 
 
 def values(parameters: Parameters, perturbation: Perturbation | None) -> torch.Tensor:
@@ -42,7 +43,7 @@ def everywhere(parameters: Parameters, sigma: float = 0.1) -> dict[str, float]:
 @settings(max_examples=20, deadline=None)
 @given(law=st.sampled_from(LAWS), seed=st.integers(0, 2**64 - 1), start=st.integers(0, 10**6))
 def test_drawing_adding_and_summing_are_the_same_noise(law: Law, seed: int, start: int) -> None:
-    form, tensor = Dense(law), TENSORS[0]
+    form, tensor = Dense(law=law), TENSORS[0]
     noise = form.draw(seed, tensor, start, 99)
     assert torch.equal(form.total([(seed, 1.0)], tensor, start, 99), noise.double())
     assert torch.equal(form.add(torch.ones(99), seed, 0.3, tensor, start), 1 + 0.3 * noise)
@@ -92,11 +93,27 @@ def test_ranges_and_threads_do_not_matter(law: Law, partition: str, monkeypatch:
     assert all(result == results[0] for result in results)
 
 
-@pytest.mark.parametrize("name", ["bias", "core"])
+@pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("noise", list(Noise))
 def test_a_space_searches_with_the_law_that_is_chosen(name: str, noise: Noise) -> None:
-    space = make_space(SpaceConfig(name=name, layers="1", rank=4, noise=noise), make_tiny("llama")[0], ["m"])
-    (tensor,) = space.parameters.tensors
-    (found,) = space.parameters.values("m", Perturbation(1, 1, {"m": 0.5})).values()
-    signs = torch.isclose(found.abs(), torch.full_like(found, 0.5 * tensor.scale))
-    assert bool(signs.all()) is (noise is Noise.rademacher)
+    config = SpaceConfig(name=name, layers="1", rank=1, noise=noise, partition="whole")
+    parameters = make_space(config, make_tiny("llama")[0], ["m"]).parameters
+    for tensor in parameters.tensors:
+        base, moved = (
+            torch.cat([part for _, part in parameters.ranges(tensor, member)])
+            for member in (None, Perturbation(1, 1, {"whole": 8.0}))
+        )
+        sizes = (moved - base).abs() / (8.0 * tensor.scale)
+        assert bool(torch.isclose(sizes, torch.ones(())).all()) is (noise is Noise.rademacher)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("partition", NAMES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_written_out_a_member_is_what_its_ranges_are(law: Law, partition: str, dtype: torch.dtype) -> None:
+    parameters = searched(law, partition)
+    member = Perturbation(3, -1, everywhere(parameters), 77)
+    written = [torch.empty(t.size, dtype=dtype) for t in TENSORS]
+    for out, tensor in zip(written, TENSORS, strict=True):
+        parameters.write(out, tensor, member)
+    assert torch.equal(torch.cat(written), values(parameters, member).to(dtype))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,9 @@ from esagent.core.episode import Completion, Cost, Request
 from esagent.core.population import Block, Perturbation, Update
 from esagent.errors import RunError
 from esagent.models.chat import render
-from esagent.spaces.base import AdapterSpace
+from esagent.spaces.base import Space
 from esagent.spaces.tensors import Setting
+from esagent.spaces.weights import Weights
 
 _TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
 _PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
@@ -40,10 +41,12 @@ _ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
 
 
 class HFBackend:
-    """Holds the base weights (never touched) and the searched parameters of `space`."""
+    """Holds the model and the searched parameters of `space`, which are beside the model or the model's own."""
 
-    def __init__(self, model: Any, tokenizer: Any, space: AdapterSpace, config: BackendConfig) -> None:
+    def __init__(self, model: Any, tokenizer: Any, space: Space, config: BackendConfig) -> None:
         self.space = space
+        self.together = 1 if space.in_place else None
+        self._weights = space.parameters if isinstance(space.parameters, Weights) else None
         self._config = config
         self._tokenizer = tokenizer
         self._network = Network(model, config.deterministic)
@@ -51,7 +54,9 @@ class HFBackend:
         kind = self._network.device.type
         if kind == "cpu":
             keep_freed_memory()
-            pack_linears(model)
+            packed = pack_linears(model)
+            if self._weights:
+                self._weights.watchers.append(packed.refresh)
         self._max_tokens = _TOKENS_AT_ONCE[kind]
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
         sites = {site.path: site.module for site in space.sites}
@@ -60,7 +65,7 @@ class HFBackend:
         self._low = low
         only = space.answers_only
         passes = Passes(self._network, self._hooks)
-        self._prefixes = Prefixes(self._network, passes, low, only, self.meter, self._max_tokens)
+        self._prefixes = Prefixes(self._network, passes, low, only, space.in_place, self.meter, self._max_tokens)
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
         drafts = Drafts(config.draft, _PASS_TOKENS[kind])
         states = PromptStates(min(_STATES, _free_memory(self._network.device) // 16))
@@ -102,7 +107,12 @@ class HFBackend:
             keys.append(key)
         self._hooks.use(self.space.terms(slots.settings))
         before = self.meter.prompt_tokens
-        outcomes = dict(zip(jobs, self._run(list(jobs.values())), strict=True))
+        outcomes: dict[Any, Outcome] = {}
+        for group in self._groups(jobs):
+            if self._weights and self.space.in_place:
+                setting = slots.settings[jobs[group[0]].slot]
+                self._weights.show(setting.perturbation if setting else None)
+            outcomes.update(zip(group, self._run([jobs[key] for key in group]), strict=True))
         completions, seen = [], set()
         prompt = completion = computed = 0
         for key in keys:
@@ -126,6 +136,13 @@ class HFBackend:
         seconds = time.perf_counter() - started
         self._cost = self._cost + Cost(prompt, completion, shared, len(requests), 0.0, seconds)
         return completions
+
+    def _groups(self, jobs: Mapping[Any, Job]) -> list[list[Any]]:
+        """Keys of the jobs that one batch may answer: all, or those under the same parameters."""
+        groups: dict[int, list[Any]] = {}
+        for key, job in jobs.items():
+            groups.setdefault(job.slot if self.space.in_place else 0, []).append(key)
+        return list(groups.values())
 
     def _job(self, request: Request, slots: Slots) -> Job:
         slot = slots.of(request)

@@ -184,7 +184,7 @@ class Engine:
         upper = net.store(self._low, net.depth, len(owners), max(counts))
         if not sum(counts):
             return trunk, upper
-        hidden = net.embed(torch.tensor([t for job in heads for t in job.prompt[:-1]], device=net.device))
+        hidden = self._passes.enter([t for job in heads for t in job.prompt[:-1]])
         if self._low:
             past = [[self._prefixes.trunk(job) for job in heads]]
             starts = [len(job.prefix) for job in heads]
@@ -233,7 +233,8 @@ class Engine:
         )
         meter.upper_tokens += len(states)
         meter.head_tokens += len(states)
-        chosen = net.greedy(states).tolist() if any(job.greedy for job in live.jobs) else []
+        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
+        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
         picked = iter(self._picked(live, feeds, states))
         at = 0
         for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
@@ -255,7 +256,7 @@ class Engine:
         at_once = 1 if self._net.chunk else _LOGITS_AT_ONCE  # with fixed shapes no row may depend on its neighbours
         for first in range(0, len(rows), at_once):
             part = rows[first : first + at_once]
-            logits = self._net.logits(states[[place for *_, place in part]])
+            logits = self._passes.logits(states[[place for *_, place in part]], [job.slot for job, *_ in part])
             tokens += [pick(job, outcome.tokens, row) for (job, outcome, _), row in zip(part, logits, strict=True)]
         return tokens
 
@@ -274,7 +275,7 @@ class Engine:
             live.trunk = live.trunk.pick(parents, live.used)
         live.nodes = nodes
         counts = [len(feeds[r]) for r in heads]
-        hidden = net.embed(torch.tensor([t for r in heads for t in feeds[r]], device=net.device))
+        hidden = self._passes.enter([t for r in heads for t in feeds[r]])
         if self._low:
             past = [live.trunk.prefixes, live.trunk.prompts]
             starts = [places[r] for r in heads]
