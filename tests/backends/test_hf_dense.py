@@ -204,10 +204,9 @@ def test_every_member_is_written_into_the_model_once_a_step() -> None:
     assert len(written) == 3 * len(members)  # once a round
 
 
-def test_members_that_are_equal_share_their_answers() -> None:
+def test_who_has_the_centres_weights_shares_its_answers() -> None:
+    """A member that perturbs nothing, and modules, which all have the same weights."""
     engine = backend("llama", partition="layer")
     nobody = Perturbation(5, 1, {"layer-01": 0.0})
     answers = engine.generate(requests([UNPERTURBED, 0]), [nobody])
-    assert [c.shared for c in answers] == [False, False, True, True] * 1 + [True] * 4 or sum(
-        c.shared for c in answers
-    ) == 6  # two prompts, asked by two modules of two members under the same weights
+    assert [answer.shared for answer in answers] == [False, False] + 6 * [True]
