@@ -55,6 +55,13 @@ class Positions(Enum):
     answer = "answer"
 
 
+class Noise(Enum):
+    """The law of each number of a direction: standard normal, or a sign (+1 or -1 with equal probability)."""
+
+    gaussian = "gaussian"
+    rademacher = "rademacher"
+
+
 class Normalise(Enum):
     """What an estimate is divided by before the step: nothing, its block's own RMS, or the RMS over all blocks."""
 
@@ -214,6 +221,7 @@ class SpaceConfig:
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
     positions: Positions = Positions.answer
+    noise: Noise = Noise.gaussian
     partition: str = "module"  # the blocks: module, layer, kind, whole, or random
     parts: int = 4  # random only: how many
     redraw: bool = True  # random only: anew every step

@@ -14,6 +14,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
     ("task.level=hard", [("agent.max_turns=2", "use agent.max_turns=3")]),
     ("algorithm.normalise=yes", [("algorithm.normalise", "none, block, total")]),
     ("space.positions=prompt", [("space.positions=prompt", "all, answer")]),
+    ("space.noise=cauchy", [("space.noise=cauchy", "gaussian, rademacher")]),
     ("sigma.modules={plannr:1}", [("sigma.modules.plannr", "planner")]),
     ("budget=quik", [("budget=quik", "did you mean quick?")]),
     ("model=smollm2-135", [("model=smollm2-135", "smollm2-135m", "hub id")]),
