@@ -61,6 +61,10 @@ class Plan:
 def plan(config: Config) -> Plan:
     """The cost of `config`, which must have passed `check`. Runs nothing, writes nothing, fetches nothing."""
     sizes = architecture(config.model)
+    if sizes and sizes.recurrent:  # what the backend switches off by itself
+        config = dataclasses.replace(
+            config, backend=dataclasses.replace(config.backend, share_trunk=False, draft=False)
+        )
     blocks = searched_modules(config)
     count = max(1, len(blocks))
     joint = config.allocation.name == "joint"
@@ -71,7 +75,7 @@ def plan(config: Config) -> Plan:
     calls = calls_per_episode(config)
     length = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
     requests = round((training + evaluation) * calls)
-    left = work(config, blocks, members, evaluation)
+    left = work(config, blocks, members, evaluation, remembers=not (sizes and sizes.recurrent))
     trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
     computed = trunk * left.trunk + (1 - trunk) * left.upper
     flops = 2.0 * (sizes.body_parameters * computed + sizes.head_parameters * left.head) if sizes else None
@@ -129,15 +133,9 @@ def _evaluation_episodes(config: Config) -> int:
 def _searched_numbers(config: Config, sizes: Architecture | None, blocks: int) -> int | None:
     if sizes is None:
         return None
-    keys = sizes.kv_heads * sizes.head_dim
-    widths = {"q_proj": sizes.heads * sizes.head_dim, "k_proj": keys, "v_proj": keys}
-    widths |= {"gate_proj": sizes.intermediate, "up_proj": sizes.intermediate}
-    layers = len(parse_layers(config.space.layers, sizes.layers))
-    per_layer = sum(
-        config.space.rank**2 if config.space.name == "core" else widths.get(site, sizes.hidden)
-        for site in config.space.sites
-    )
-    return blocks * layers * per_layer
+    layers = parse_layers(config.space.layers, sizes.layers)
+    shapes = [sizes.linear(site, layer) for layer in layers for site in config.space.sites]
+    return blocks * sum(config.space.rank**2 if config.space.name == "core" else shape[1] for shape in shapes if shape)
 
 
 def _memory(
@@ -150,10 +148,13 @@ def _memory(
     rows = min(most, members * config.budget.tasks_per_step)
     prefixes = blocks if config.space.positions is Positions.answer else members + blocks
     cached = rows * (PROMPT_TOKENS + ANSWER_ROOM) + prefixes * PREFIX_TOKENS
+    states = 0
+    if sizes.recurrent:  # every row owns a copy of its prefix
+        cached, states = cached + rows * PREFIX_TOKENS, (rows + prefixes) * sizes.state_numbers
     return {
         "weights": sizes.parameters * width,
         "searched": None if numbers is None else numbers * 4 * (1 + members),
-        "kv_cache": cached * sizes.kv_numbers_per_token * width,
+        "kv_cache": cached * sizes.kv_numbers_per_token * width + states * 4,
         "logits": rows * sizes.vocab * 4,
     }
 

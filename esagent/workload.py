@@ -72,8 +72,11 @@ def modules(config: Config, blocks: tuple[str, ...], members: int) -> list[Modul
     return out
 
 
-def work(config: Config, blocks: tuple[str, ...], members: int, evaluation: int) -> Work:
-    """Tokens computed in a whole run with `evaluation` episodes of the unperturbed agent beside its steps."""
+def work(config: Config, blocks: tuple[str, ...], members: int, evaluation: int, *, remembers: bool = True) -> Work:
+    """Tokens computed in a whole run with `evaluation` episodes of the unperturbed agent beside its steps.
+
+    remembers: prompts of the base model are kept from step to step.
+    """
     backend, budget, task = config.backend, config.budget, config.task
     kept = config.space.positions is Positions.answer
     drawn = budget.steps * budget.tasks_per_step
@@ -89,7 +92,9 @@ def work(config: Config, blocks: tuple[str, ...], members: int, evaluation: int)
         nodes = prompts + NOVEL * max(0.0, answers - prompts) if backend.share_trunk else answers
         asked = drawn * prompts + evaluation
         by_slot = drawn * pairs + evaluation
-        if kept:
+        if kept and not remembers:
+            by_slot = asked
+        elif kept:
             asked = by_slot = first + drawn * (prompts - 1) + RENEWED * (drawn + evaluation - first)
         upper += module.calls * (by_slot * (prefix + PROMPT_TOKENS) + (drawn * answers + evaluation) * answer)
         trunk += module.calls * ((asked if backend.share_trunk else by_slot) * (prefix + PROMPT_TOKENS))

@@ -16,7 +16,7 @@ from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.spaces.registry import make_space
-from tests.helpers.tiny import make_tiny
+from tests.helpers.tiny import HYBRID, make_tiny
 from tests.helpers.vector import MODULES, VectorBackend
 
 
@@ -31,6 +31,8 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "hf-bias": lambda: hf("llama", name="bias", positions=Positions.answer),
     "hf-bias-everywhere": lambda: hf("qwen2", name="bias", positions=Positions.all),
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
+    "hf-hybrid-bias": lambda: hf(HYBRID, name="bias", positions=Positions.answer),
+    "hf-hybrid-core": lambda: hf(HYBRID, name="core", sites=["o_proj", "in_proj_qkv"], rank=4, positions=Positions.all),
 }
 
 
