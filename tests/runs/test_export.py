@@ -29,7 +29,7 @@ from esagent.runs.episodes import evaluation_file, read_episodes
 from esagent.runs.export.export import export
 from esagent.runs.states import find_state
 from esagent.tasks.registry import make_family
-from tests.helpers.tiny import CHATML
+from tests.helpers.tiny import CHATML, HYBRID
 from tests.helpers.trained import tiny_run
 
 ANSWER, ALL = Positions.answer, Positions.all
@@ -44,6 +44,8 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "react-biased": ("qwen2", SpaceConfig(layers="2-3", sites=["q_proj"], positions=ALL), "react"),
     "react-unbiased": ("qwen3", SpaceConfig(layers="2-3", positions=ALL), "react"),
     "chat": ("qwen2", SpaceConfig(layers="2-3", positions=ANSWER), "react", CHATML),
+    "hybrid": (HYBRID, SpaceConfig("core", "1-3", ["out_proj", "o_proj"], positions=ALL, rank=4)),
+    "hybrid-answer": (HYBRID, SpaceConfig(layers="1-3", sites=["in_proj_z", "down_proj"], positions=ANSWER)),
 }
 
 EXPORTS = [
@@ -62,6 +64,8 @@ EXPORTS = [
     ("react-vectors", "hf", "1"),
     ("react-biased", "hf", "best"),
     ("chat", "hooks", "best"),
+    ("hybrid", "peft", "best"),
+    ("hybrid-answer", "hooks", "best"),
 ]
 
 

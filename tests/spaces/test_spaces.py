@@ -14,7 +14,7 @@ from esagent.spaces.tensors import Setting
 from tests.helpers.tiny import HYBRID, make_tiny
 
 SPACES = {
-    "bias": SpaceConfig(name="bias", layers="1-2", sites=["down_proj", "q_proj"]),
+    "bias": SpaceConfig(name="bias", layers="1-3", sites=["down_proj", "q_proj"]),
     "core-svd": SpaceConfig(name="core", layers="3", sites=["o_proj", "up_proj"], rank=5, init="svd"),
     "core-orthonormal": SpaceConfig(name="core", layers="0,3", sites=["k_proj"], rank=4, init="orthonormal"),
 }
