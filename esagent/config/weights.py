@@ -27,12 +27,12 @@ def weight_problems(config: Config) -> Iterator[str]:
                 choices = " or ".join(f"space={other}" for other in names.WEIGHT_SPACES)
                 yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose {choices}"
         return
-    for name in ("include", "exclude"):
-        for text in getattr(space, name):
+    for field in ("include", "exclude"):
+        for text in getattr(space, field):
             try:
                 re.compile(text)
             except re.error as error:
-                yield f"space.{name}={text!r}: is no regular expression ({error})"
+                yield f"space.{field}={text!r}: is no regular expression ({error})"
     if space.precision == "stochastic" and config.model.dtype is DType.float32:
         yield (
             "space.precision=stochastic: rounds to bfloat16, and model.dtype=float32 needs no rounding; choose "

@@ -17,7 +17,7 @@ from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.spaces.registry import make_space
 from esagent.spaces.weights import Weights
-from tests.helpers.tiny import make_tiny
+from tests.helpers.tiny import HYBRID, make_tiny
 from tests.helpers.vector import MODULES, VectorBackend
 
 
@@ -47,6 +47,8 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "hf-lowrank-matrices": lambda: weights("lowrank", "qwen2", scale="relative", rank=3, vectors="none"),
     "hf-lowrank-layers": lambda: weights("lowrank", "qwen3", partition="layer", include=[r"layers\.[23]"], rank=2),
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
+    "hf-hybrid-bias": lambda: hf(HYBRID, name="bias", positions=Positions.answer),
+    "hf-hybrid-core": lambda: hf(HYBRID, name="core", sites=["o_proj", "in_proj_qkv"], rank=4, positions=Positions.all),
 }
 
 

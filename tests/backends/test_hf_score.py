@@ -101,7 +101,7 @@ def test_a_pass_is_cut_to_its_size_and_logits_to_theirs() -> None:
     requests, texts = asked(len(members))
     plain = backend("llama", "core").score(requests, texts, members)
     made = backend("llama", "core")
-    made._max_tokens = 40
+    made._engine._max_tokens = 40
     made._network.exact_rows = 16
     sizes: list[int] = []
     logits = made._network.logits

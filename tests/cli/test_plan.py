@@ -222,3 +222,17 @@ def test_a_gpu_counts_what_is_allocated_there() -> None:
 def test_memory_is_what_was_measured(settings: str, measured: float) -> None:
     """peak_memory_bytes of summary.json, on two CPU cores that multiply bfloat16."""
     assert total(plan(compose([*settings.split(), "model.dtype=bfloat16"]))) == pytest.approx(measured, rel=0.25)
+
+
+def test_a_plan_for_recurrent_layers_counts_what_is_there_and_shares_no_trunk() -> None:
+    """Of Qwen3.5-4B every fourth layer is attention; a row keeps a state for each of the others."""
+    setting = ["model=qwen3.5-4b", "space.modules=[caller]", "space.layers=24-31", "model.dtype=bfloat16"]
+    both = plan(compose([*setting, "space.sites=[o_proj,in_proj_qkv,q_proj]"]))
+    assert both.searched_numbers == 2 * (2560 + 16 * 256 * 2) + 6 * (2 * 16 * 128 + 32 * 128)
+    one = plan(compose([*setting, "backend.max_batch_rows=1"]))
+    off = ["backend.share_trunk=false", "backend.draft=false"]
+    two = plan(compose([*setting, "backend.max_batch_rows=2", *off]))
+    assert one.computed_tokens == two.computed_tokens
+    state = 24 * (32 * 128 * 128 + 4 * (2 * 16 * 128 + 32 * 128)) * 4
+    slots = (150 + 25 + 33) * 2 * 8 * 4 * 256 * 2
+    assert two.memory_bytes["kv_cache"] - one.memory_bytes["kv_cache"] == state + slots  # type: ignore[operator]

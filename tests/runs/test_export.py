@@ -30,7 +30,7 @@ from esagent.runs.episodes import evaluation_file, read_episodes
 from esagent.runs.export.export import export
 from esagent.runs.states import find_state
 from esagent.tasks.registry import make_family
-from tests.helpers.tiny import CHATML
+from tests.helpers.tiny import CHATML, HYBRID
 from tests.helpers.trained import tiny_run
 
 ANSWER, ALL = Positions.answer, Positions.all
@@ -54,6 +54,8 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "full": ("llama", FULL),
     "full-chosen": ("qwen3", replace(FULL, include=["layers"], exclude=["norm"], scale="relative", partition="layer")),
     "chat": ("qwen2", SpaceConfig(layers="2-3", positions=ANSWER), "react", CHATML),
+    "hybrid": (HYBRID, SpaceConfig("core", "1-3", ["out_proj", "o_proj"], positions=ALL, rank=4)),
+    "hybrid-answer": (HYBRID, SpaceConfig(layers="1-3", sites=["in_proj_z", "down_proj"], positions=ANSWER)),
 }
 
 EXPORTS = [
@@ -80,6 +82,8 @@ EXPORTS = [
     ("full-chosen", "hf", "0"),
     ("full-chosen", "hf", "last"),
     ("chat", "hooks", "best"),
+    ("hybrid", "peft", "best"),
+    ("hybrid-answer", "hooks", "best"),
 ]
 
 

@@ -63,7 +63,7 @@ class Live:
         return max(len(outcome.tokens) for outcome in self.outcomes)
 
 
-class Engine:
+class PackedEngine:
     """Runs jobs on a network.
 
     low: the lowest searched layer; 0 turns trunk sharing off.
@@ -94,6 +94,43 @@ class Engine:
         self._answers_only = answers_only
         self._meter = meter
         self._max_tokens = max_tokens
+
+    @property
+    def network(self) -> Network:
+        """The model as it is driven here."""
+        return self._net
+
+    def prepare(self, jobs: Sequence[Job]) -> None:
+        """Compute the prefixes of these jobs."""
+        self._prefixes.prepare(jobs)
+
+    def forget(self) -> None:
+        """The centre moved: drop the prefixes computed under it."""
+        self._prefixes.forget()
+
+    def fitting(self, jobs: Sequence[Job], room: int) -> int:
+        """How many of the next jobs keep no more than `room` bytes of keys and values; one at least.
+
+        Answers that are scored go through the layers in one pass, and are bounded by what a pass takes too.
+        """
+        net = self._net
+        per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
+        memory = tokens = 0
+        kept: set[Hashable] = set()
+        for count, job in enumerate(jobs):
+            name = (job.prefix, job.prompt, None if self._answers_only else job.slot)
+            memory += (job.max_new + 1 + (0 if name in kept else len(job.prompt))) * per_slot
+            kept.add(name)
+            tokens += len(job.answer)
+            if count and (memory > room or tokens > self._max_tokens):
+                return count
+        return len(jobs)
+
+    def flops(self) -> float:
+        """2 per weight and token."""
+        net, meter = self._net, self._meter
+        trunk, upper = net.parameters(0, self._low), net.parameters(self._low, net.depth)
+        return 2.0 * (trunk * meter.trunk_tokens + upper * meter.upper_tokens + net.head_parameters * meter.head_tokens)
 
     def complete(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run jobs, whose prefixes are prepared, to their end."""

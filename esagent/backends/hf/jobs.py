@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
 Tokens = tuple[int, ...]
 SlotKey = tuple[Hashable, ...]
@@ -61,7 +62,7 @@ class Outcome:
     """Tokens generated so far (the stop token included) and, once finished, why it ended and its text."""
 
     tokens: list[int]
-    reason: str = ""
+    reason: Literal["", "stop", "length", "nonfinite"] = ""
     text: str = ""
 
 
