@@ -69,7 +69,7 @@ def cosine(name: str, runs: int) -> Figure:
 def floor(name: str, runs: int) -> Figure:
     """Loss that a noisy quadratic settles at, averaged over the later two thirds of a run."""
     config = settings(name)
-    steps = 1500 if config.algorithm.name == "mezo" else 150
+    steps = 1500 if config.algorithm.name == "mezo" else 120
     simulated = Reference(config, 200, np.random.default_rng(2)).walk(START, quadratic, steps, TAU, TASKS)
     each = -simulated[steps // 3 :].mean(axis=0)
     found = []

@@ -137,7 +137,7 @@ def test_frozen_never_moves(name: str) -> None:
 @EVERY
 def test_shuffled_rewards_say_nothing_about_the_gradient(name: str) -> None:
     """The mean cosine over runs is 0 within its error, where that of the method itself is far from it."""
-    runs = 60
+    runs = 25
     means = {}
     for control in (Control.none, Control.shuffled):
         config = settings(name)
@@ -152,7 +152,7 @@ def test_shuffled_rewards_say_nothing_about_the_gradient(name: str) -> None:
             found.append(g @ GRADIENT / norm if norm else 0.0)
         means[control] = np.mean(found) / (np.std(found) / runs**0.5 + 1e-12)
     assert abs(means[Control.shuffled]) < 4
-    assert means[Control.none] > 6
+    assert means[Control.none] > 4
 
 
 def test_scalars_carry_the_rule() -> None:

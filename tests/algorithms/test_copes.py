@@ -44,22 +44,21 @@ def moves(config: Config, runs: int) -> np.ndarray:
 
 
 def test_to_first_order_copes_is_es_with_alpha_times_the_root_of_k() -> None:
-    runs = 150
+    runs = 60
     copes = moves(arm("copes"), runs)
     longer = moves(arm("es_at_scale", step_factor=StepFactor.sqrt_blocks), runs)
-    plain = moves(arm("es_at_scale"), runs)
     unit = SLOPES / np.linalg.norm(SLOPES)
     difference = (copes - longer) @ unit  # matched seeds
     error = difference.std() / runs**0.5
     assert abs(difference.mean()) < 4 * error
-    assert error < 0.1 * (longer @ unit).mean()
+    assert error < 0.1 * (longer @ unit).mean()  # far less than the factor of 2 that is at stake
+    np.testing.assert_allclose(longer[:3], PARTS**0.5 * moves(arm("es_at_scale"), 3), rtol=1e-5)
     # E u = alpha sqrt(K) grad / |grad|, number by number
     each = copes.std(axis=0) / runs**0.5
     assert (np.abs(copes.mean(axis=0) - 0.1 * PARTS**0.5 * unit) < 4.5 * each + 0.02 * 0.1).all()
-    assert (copes @ unit).mean() > 1.5 * (plain @ unit).mean()  # without the factor they part
     # and the lengths: E|u|^2 is larger by (N + d + K) / (N + d + 1) where rewards are linear
     ratio = (copes**2).sum(axis=1).mean() / (longer**2).sum(axis=1).mean()
-    assert ratio == pytest.approx((MEMBERS + SIZE + PARTS) / (MEMBERS + SIZE + 1), rel=0.1)
+    assert ratio == pytest.approx((MEMBERS + SIZE + PARTS) / (MEMBERS + SIZE + 1), rel=0.12)
 
 
 def test_as_sigma_goes_to_0_only_the_gradient_counts() -> None:

@@ -24,20 +24,21 @@ from tests.algorithms.world import SIZE, World
 ESTIMATES = [name for name in NAMES if name not in ("momentum", "adam", "pull", "absolute-step", "raw")]
 """Those whose estimate is not that of `es`."""
 
-FLOORS = (*PRESETS, "ranks", "group", "block_zscore", "momentum", "adam", "pull", "raw", "gradient")
+FLOORS = (*PRESETS, "ranks", "group", "momentum", "adam", "pull")
 
 
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_cosine_with_the_gradient_follows_its_law(name: str) -> None:
-    figure = cosine(name, 60)
+    figure = cosine(name, 40)
     assert abs(figure.deviation) < 4, figure
-    assert figure.expected > 4 * figure.spread / 60**0.5  # else the band would hold 0
+    assert figure.expected > 4 * figure.spread / 40**0.5  # else the band would hold 0
 
 
 def test_the_simulation_follows_the_exact_law() -> None:
     """N/(N + d - 1) with N directions; N/(N + d + 1), often quoted, is the ratio of the expectations (next test)."""
     assert cosine_law(settings("joint")).mean() == pytest.approx(DIRECTIONS / (DIRECTIONS + SIZE - 1))
-    assert cosine_law(settings("one-sided")).mean() == pytest.approx((2 * DIRECTIONS - 1) / (2 * DIRECTIONS + SIZE - 2))
+    single = 2 * DIRECTIONS
+    assert cosine_law(settings("es_at_scale")).mean() == pytest.approx((single - 1) / (single + SIZE - 2))
     for name in ("joint", "one-sided", "mezo", "es_at_scale"):
         runs = Reference(settings(name), 2000, np.random.default_rng(3))
         values = cos2(runs.estimate(np.zeros((2000, SIZE)), linear)[0])

@@ -75,7 +75,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
     ("space.exclude=[mlp]", [("space.exclude=[mlp]", "space=full")]),
     ("space=core space.scale=relative", [("space.scale=relative", "space=core has none")]),
     ("space=core space.precision=stochastic", [("space.precision=stochastic", "space=full")]),
-    ("space=full sigma.modules={caller:2}", [("sigma.modules.caller", "space.partition=whole", "choose from whole")]),
+    ("space=full sigma.modules={layer-03:2}", [("sigma.modules.layer-03", "partition=whole", "choose from whole")]),
     ("space.partition=random sigma.modules={part-4:2}", [("sigma.modules.part-4", "did you mean part-")]),
     ("space.partition=layer sigma.modules={layer-17:2}", [("sigma.modules.layer-17", "layer-18")]),
     ("space.partition=kind sigma.modules={down_prj:2}", [("sigma.modules.down_prj", "did you mean down_proj?")]),
@@ -101,7 +101,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
     ("algorithm.step_follows=alpha", [("algorithm.step_follows=alpha", "sigma, none")]),
     ("algorithm.step_factor=sqrt", [("algorithm.step_factor=sqrt", "one, sqrt_blocks, sqrt_members")]),
     ("algorithm.control=freeze", [("algorithm.control=freeze", "none, shuffled, frozen")]),
-    ("sigma.by_size=2", [("sigma.by_size=2", "bool")]),
+    ("sigma.by_size=perhaps", [("sigma.by_size=perhaps", "bool")]),
     ("algorithm.divide_by_sigma=true sigma=linear sigma.end=0", [("sigma.end=0.0", "divide_by_sigma", "above 0")]),
     (
         "algorithm.shaping=block_zscore allocation=joint",
@@ -189,7 +189,7 @@ GOOD: list[tuple[list[str], str, object]] = [
     (["experiment=quickstart", "budget=default"], "name", "quickstart"),
     (["seed=1", "seed=2"], "seed", 2),
     (["space=full", "sigma.modules.whole=0.5"], "sigma.modules.whole", 0.5),
-    (["space=full", "space.partition=layer", "sigma.modules.layer-03=2"], "sigma.modules", {"layer-03": 2.0}),
+    (["space=full", "space.partition=layer", "sigma.modules.layer-03=2"], "sigma.modules.layer-03", 2.0),
     (["space=full", "space.include=[layers\\.3]"], "space.include", ["layers\\.3"]),
 ]
 
