@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,8 +13,10 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.config.blocks import sigma_factors
+from esagent.config.limits import known_steps
 from esagent.config.nearest import suggest
-from esagent.config.schema import Config, Normalise, Objective, ScheduleConfig, SigmaConfig
+from esagent.config.schema import Config, Objective, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
@@ -27,6 +30,7 @@ class Facts:
     """What the numbers of a run depend on beside its configuration; goes into the manifest.
 
     deterministic: an answer is the same bits whatever else is in the batch; otherwise near ties may go either way.
+    parameters: numbers of the model; 0 when it has none that count.
     """
 
     model_hash: str
@@ -34,26 +38,28 @@ class Facts:
     device: str
     threads: int
     deterministic: bool = False
+    parameters: int = 0
 
 
 @dataclass(frozen=True)
 class Scales:
     """sigma_t per block (schedule times the block's factor) and the step size per block.
 
-    With `normalise` a step is alpha_t perturbation lengths, alpha_t sigma_t[b]; otherwise it is alpha_t itself, as in
-    ES at Scale (arXiv 2509.24372).
+    A step size is step_factor * alpha_t, as in ES at Scale (arXiv 2509.24372), or that times the block's sigma_t where
+    it follows sigma: then alpha counts perturbation lengths.
     """
 
     sigma: Schedule
     alpha: Schedule
     factors: Mapping[str, float]
-    normalise: bool  # by any norm
+    follows_sigma: bool
+    step_factor: float = 1.0
 
-    def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
-        """(sigma, step size) of `step`, both {block: value}."""
-        sigma = {name: self.sigma(step) * factor for name, factor in self.factors.items()}
-        alpha = self.alpha(step)
-        return sigma, {name: alpha * scale if self.normalise else alpha for name, scale in sigma.items()}
+    def at(self, step: int, steps: int) -> tuple[dict[str, float], dict[str, float]]:
+        """(sigma, step size) of `step` in a run that is expected to take `steps`, both {block: value}."""
+        sigma = {name: self.sigma(step, steps) * factor for name, factor in self.factors.items()}
+        alpha = self.alpha(step, steps) * self.step_factor
+        return sigma, {name: alpha * scale if self.follows_sigma else alpha for name, scale in sigma.items()}
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     import torch
 
     from esagent.backends.registry import make_backend
+    from esagent.models.catalog import architecture_of_folder
     from esagent.models.chat import style
     from esagent.models.loading import load_tokenizer, pick_device, pick_dtype
     from esagent.models.registry import resolve
@@ -94,7 +101,8 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
-    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic)
+    numbers = architecture_of_folder(model.folder).parameters
+    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
     return agent, backend, facts
 
 
@@ -113,24 +121,35 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
         allocator=make_allocator(config.allocation),
-        scales=_scales(config, backend.blocks()),
+        scales=make_scales(config, backend.blocks()),
         facts=facts,
     )
 
 
-def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     names = [block.name for block in blocks]
-    unknown = [name for name in config.sigma.modules if name not in names]
+    own = sigma_factors(config)
+    unknown = [name for name in own if name not in names]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
+    steps = known_steps(config)
+    total = sum(block.size for block in blocks)
+    factors = {
+        block.name: own.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
+        for block in blocks
+    }
+    members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
+    counted = {StepFactor.one: 1, StepFactor.sqrt_blocks: len(blocks), StepFactor.sqrt_members: members}
     return Scales(
-        sigma=_schedule(config.sigma, config.budget.steps),
-        alpha=_schedule(config.algorithm.step, config.budget.steps),
-        factors={name: config.sigma.modules.get(name, 1.0) for name in names},
-        normalise=config.algorithm.normalise is not Normalise.none,
+        sigma=_schedule(config.sigma, steps),
+        alpha=_schedule(config.algorithm.step, steps),
+        factors=factors,
+        follows_sigma=config.algorithm.step_follows is StepFollows.sigma,
+        step_factor=math.sqrt(counted[config.algorithm.step_factor]),
     )
 
 
-def _schedule(config: ScheduleConfig | SigmaConfig, steps: int) -> Schedule:
+def _schedule(config: ScheduleConfig | SigmaConfig, steps: int | None) -> Schedule:
     # A run of 0 steps only evaluates the base; its schedules are never asked.
-    return make_schedule(config.schedule.value, config.start, config.end, steps=max(steps, 1), warmup=config.warmup)
+    known = config.warmup + 1 if steps is None else max(steps, 1)
+    return make_schedule(config.schedule.value, config.start, config.end, steps=known, warmup=config.warmup)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from esagent.assemble import Parts
 from esagent.config.schema import Objective
 from esagent.core.episode import Cost, Episode, Task
+from esagent.core.ledger import trajectory_tokens
 from esagent.core.population import Perturbation
 from esagent.errors import RunError
 from esagent.rollout import UnscoredError, reward_matrix, rollout
@@ -98,6 +99,8 @@ def evaluate(
         "signals": mean_signals(kept),
         "tasks": [episode.task.id for episode in kept],
         "rewards": [episode.score.reward for episode in kept],
+        "episodes": len(result.episodes),
+        "trajectory_tokens": sum(trajectory_tokens(e.trajectory.turns) for e in result.episodes),
         "cost": spent(before, parts.backend.cost()),
         "seconds": time.monotonic() - start,
         "episodes_sha256": episodes,

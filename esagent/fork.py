@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ from esagent.calibration.kept import take_calibration
 from esagent.config.change import changed
 from esagent.config.check import check
 from esagent.config.export import as_yaml, from_dict, to_dict
+from esagent.config.limits import limit_of
 from esagent.config.schema import Config
+from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError
 from esagent.record import circumstances, compare_circumstances
 from esagent.runs.directory import RunDirectory, create_run, open_run
@@ -48,7 +50,7 @@ def fork(
 
     The new settings are those in the parent's config.yaml, edited or not, with `overrides`. It lies beside its parent
     unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start
-    were, or when the parent is past `budget.steps` already; RunError when the parent is damaged.
+    were, or when the parent is past its budget already; RunError when the parent is damaged.
     """
     started = time.monotonic()
     parent = open_run(run_dir)
@@ -60,7 +62,7 @@ def fork(
     differing = changes(manifest["config"], settings)
     content = inspect_journal(parent.journal, start.seal)
     require_all_records(parent, content, start)
-    _require_possible(differing, len(content.records), config)
+    _require_possible(differing, content.records, config)
 
     parts = build(config)
     text = as_yaml(config)
@@ -95,7 +97,7 @@ def fork(
     return work(run, config, parts, started, json_mode)
 
 
-def _require_possible(differing: Sequence[str], done: int, config: Config) -> None:
+def _require_possible(differing: Sequence[str], records: Sequence[Mapping[str, Any]], config: Config) -> None:
     if not differing:
         raise ConfigError(
             "--fork: no setting was changed; edit the run's config.yaml or give some, as in budget.steps=32"
@@ -107,8 +109,13 @@ def _require_possible(differing: Sequence[str], done: int, config: Config) -> No
     if found:
         by_hand = "sigma.auto=false sigma.start=..."
         raise ConfigError(*(f"{line}: a fork keeps its parent's calibration; set {by_hand}" for line in found))
-    if config.budget.steps < done:
-        raise ConfigError(f"budget.steps={config.budget.steps}: the parent has done {done} already; {done} or more")
+    limit = limit_of(config)
+    costs = [step_cost(record, limit.kind) for record in records]
+    past = len(costs) - limit.counted(costs)
+    if past > (not limit.foreseen):  # one step that went beyond the budget is what such a run may end with
+        raise ConfigError(
+            f"budget.{limit.kind}={limit.amount:g}: the parent has done {sum(costs):g} already; {sum(costs):g} or more"
+        )
 
 
 def _take_records(parent: RunDirectory, run: RunDirectory, content: Content, seal: str) -> None:

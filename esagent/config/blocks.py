@@ -34,3 +34,9 @@ def searched_blocks(config: Config, depth: int | None) -> tuple[str, ...]:
         return tuple(f"layer-{layer:02d}" for layer in parse_layers(space.layers, depth))
     except ConfigError:  # told where layers are checked
         return ()
+
+
+def sigma_factors(config: Config) -> dict[str, float]:
+    """`sigma.modules` by block: what an agent says of its modules means nothing where blocks are not modules."""
+    modules = () if config.space.partition == "module" else names.MODULES.get(config.agent.name, ())
+    return {name: factor for name, factor in config.sigma.modules.items() if name not in modules}

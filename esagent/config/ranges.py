@@ -42,6 +42,9 @@ RANGES = {
     "task.heldout": NATURAL,
     "algorithm.directions": Range(1, 100_000),
     "algorithm.momentum": Range(0, 0.9999),
+    "algorithm.beta1": Range(0, 0.9999),
+    "algorithm.beta2": Range(0, 0.999999),
+    "algorithm.pull": SCALE,
     "algorithm.step.start": SCALE,
     "algorithm.step.end": SCALE,
     "algorithm.step.warmup": NATURAL,
@@ -57,6 +60,10 @@ RANGES = {
     "space.sigma_a": SCALE,
     "space.sigma_b": SCALE,
     "budget.steps": COUNT,
+    "budget.episodes": Range(1, 1_000_000_000),
+    "budget.tokens": Range(0, 1e15, above=True),
+    "budget.flops": Range(0, 1e27, above=True),
+    "budget.seconds": Range(0, 1e9, above=True),
     "budget.tasks_per_step": COUNT,
     "budget.evaluate_every": NATURAL,
     "budget.snapshot_every": COUNT,
@@ -67,7 +74,7 @@ def range_problems(config: Config) -> Iterator[str]:
     """One line for every value outside its range."""
     for path, allowed in RANGES.items():
         value = reduce(getattr, path.split("."), config)
-        if not allowed.holds(value):  # type: ignore[arg-type]
+        if value is not None and not allowed.holds(value):  # type: ignore[arg-type]
             yield f"{path}={value}: must be {allowed}"
     for module, factor in config.sigma.modules.items():
         if not POSITIVE.holds(factor):

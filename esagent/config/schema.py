@@ -31,11 +31,14 @@ class ScheduleKind(Enum):
 
 
 class Shaping(Enum):
-    """How rewards become weights: raw differences, z-score over all members, centred ranks."""
+    """How rewards become weights: raw differences, z-score over all members or over those of a block, centred ranks,
+    or the mean of every task group subtracted and all divided by one spread (group)."""
 
     none = "none"
     zscore = "zscore"
+    block_zscore = "block_zscore"
     ranks = "ranks"
+    group = "group"
 
 
 class UpdateNorm(Enum):
@@ -52,6 +55,13 @@ class Positions(Enum):
     answer = "answer"
 
 
+class Noise(Enum):
+    """The law of each number of a direction: standard normal, or a sign (+1 or -1 with equal probability)."""
+
+    gaussian = "gaussian"
+    rademacher = "rademacher"
+
+
 class Normalise(Enum):
     """What an estimate is divided by before the step: nothing, its block's own RMS, or the RMS over all blocks."""
 
@@ -64,6 +74,29 @@ class Rule(Enum):
     plain = "plain"
     momentum = "momentum"
     adam = "adam"
+
+
+class StepFollows(Enum):
+    """sigma: a block's step size is alpha_t times its sigma_t. none: it is alpha_t itself."""
+
+    sigma = "sigma"
+    none = "none"
+
+
+class StepFactor(Enum):
+    """What alpha_t is multiplied by: nothing, the root of the number of blocks, or of the number of members."""
+
+    one = "one"
+    sqrt_blocks = "sqrt_blocks"
+    sqrt_members = "sqrt_members"
+
+
+class Control(Enum):
+    """none: the method. shuffled: rewards change hands among the members. frozen: every step size is 0."""
+
+    none = "none"
+    shuffled = "shuffled"
+    frozen = "frozen"
 
 
 class Objective(Enum):
@@ -146,11 +179,18 @@ class AlgorithmConfig:
     directions: int = 24  # noise vectors per step
     antithetic: bool = True  # each evaluated at +eps and -eps: two members per direction
     shaping: Shaping = Shaping.none
+    divide_by_sigma: bool = False  # the estimate is one of the gradient, as in MeZO
     rule: Rule = Rule.plain
     momentum: float = 0.0
+    beta1: float = 0.9  # adam only
+    beta2: float = 0.999  # adam only
     update_norm: UpdateNorm = UpdateNorm.block
-    normalise: Normalise = Normalise.block  # other than none: `step` is a length in units of sigma
+    normalise: Normalise = Normalise.block  # other than none: the step size is the RMS length of a step
+    pull: float = 0.0  # towards the start of the run: theta <- theta - pull * step size * (theta - theta_0)
     step: ScheduleConfig = field(default_factory=ScheduleConfig)  # alpha
+    step_follows: StepFollows = StepFollows.sigma
+    step_factor: StepFactor = StepFactor.one
+    control: Control = Control.none
 
 
 @dataclass
@@ -165,6 +205,7 @@ class SigmaConfig:
     end: float = 1.0
     warmup: int = 0
     modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
+    by_size: bool = False  # times sqrt(d / d_k) for a block of d_k of the d searched numbers
     auto: bool = False  # calibrate before the first step; start and end are then multiples of what was found
     target: float = 0.3  # auto only: share of the centre's greedy completions that a member shall change
     per: Per = Per.block  # auto only
@@ -180,6 +221,7 @@ class SpaceConfig:
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
     positions: Positions = Positions.answer
+    noise: Noise = Noise.gaussian
     partition: str = "module"  # the blocks: module, layer, kind, whole, or random
     parts: int = 4  # random only: how many
     redraw: bool = True  # random only: anew every step
@@ -196,11 +238,17 @@ class SpaceConfig:
 
 @dataclass
 class BudgetConfig:
-    steps: int = 16
+    """A run ends by exactly one of steps, episodes, tokens, flops and seconds, counted over training alone."""
+
+    steps: int | None = 16
     tasks_per_step: int = 16  # drawn from the pool without replacement, shared by all members
     evaluate_every: int = 4  # steps between evaluations of the unperturbed agent on the pool; 0: only start and end
     snapshot_every: int = 4
     select: Select = Select.last
+    episodes: int | None = None  # the last step gets as many whole directions as still fit
+    tokens: float | None = None  # prompt and completion, as the agents ask for them
+    flops: float | None = None  # as computed
+    seconds: float | None = None  # wall time of the steps
 
 
 @dataclass

@@ -12,12 +12,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from esagent.report import spending
 from esagent.report.calibration import calibration_table
 from esagent.report.evaluation import interval
 from esagent.report.results import modules, results
 from esagent.report.run import Run
+from esagent.report.spending import budget_of, ledger_of
 from esagent.report.summary import rewards_table, signals_table
-from esagent.report.text import age, amount, duration, number, size, trained_on
+from esagent.report.text import age, duration, number, size, trained_on
 from esagent.runs.evals import evals_folder, list_evals, read_eval
 
 _FACTS = ("selected_step", "tokens", "tokens_per_second", "peak_memory_bytes", "decoding")
@@ -45,6 +47,8 @@ def overview(run: Run, settings: Mapping[str, Any] | None) -> dict[str, Any]:
         "settings": settings,
         "results": results(run),
         "modules": modules(run),
+        "budget": budget_of(run),
+        "ledger": ledger_of(run),
         "calibration": run.history.calibration or None,
         **{name: run.summary.get(name) for name in _FACTS},
         "evals": [_short(folder) for folder in list_evals(evals_folder(run.directory.path))],
@@ -111,7 +115,7 @@ def _head(found: Mapping[str, Any], now: datetime) -> Table:
         "trained on": trained_on(found["objective"]),
         "decoding": str(found["decoding"] or ""),
         "seed": "" if found["seed"] is None else str(found["seed"]),
-        "tokens": ", ".join(f"{amount(value)} {name}" for name, value in (found.get("tokens") or {}).items()),
+        **spending.facts(found["budget"], found["ledger"]),
         "memory": f"{memory / 2**30:.2f} GiB at most" if memory else "",
         "versions": ", ".join(
             f"{name} {versions[name]}" for name in ("esagent", "python", "torch") if name in versions

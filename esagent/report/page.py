@@ -11,7 +11,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
-from esagent.report import conversation, figures
+from esagent.report import conversation, figures, spending
 from esagent.report.calibration import calibration_rows
 from esagent.report.evaluation import interval
 from esagent.report.examples import examples
@@ -63,8 +63,10 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
         "note": conversation.completion_note,
         "call_text": conversation.call_text,
     }
+    found = overview(run, settings)
     content = {
-        "run": overview(run, settings),
+        "run": found,
+        "spending": spending.facts(found["budget"], found["ledger"]),
         "label": run.label,
         "labels": _LABELS,
         "kinds": _KINDS,

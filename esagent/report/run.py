@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from esagent.core.ledger import total
 from esagent.report.rows import History, read_history
 from esagent.runs.directory import RunDirectory
 from esagent.runs.status import status
@@ -20,7 +21,8 @@ from esagent.runs.status import status
 class Run:
     """Plain values from the files of a run; what is missing or damaged is empty, and named in `problems`.
 
-    state: finished, running, interrupted, failed, or unreadable when its configuration is. updates: journaled ones.
+    state: finished, running, interrupted, failed, or unreadable when its configuration is. updates: journaled ones; of
+    a finished run those that count.
     seconds: spent so far. started: UTC, None when unknown.
     """
 
@@ -58,10 +60,16 @@ class Run:
 
     @property
     def steps(self) -> int | None:
-        """Updates that the run was to make."""
+        """Updates that the run was to make; with a budget of another kind, those it made once it is finished."""
         budget = self.config.get("budget")
         steps = budget.get("steps") if isinstance(budget, dict) else None
+        steps = self.summary.get("steps") if steps is None else steps
         return steps if isinstance(steps, int) else None
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """What training has cost so far, by `core.ledger.total`; without a step that went beyond the budget."""
+        return total(self.history.rows[: self.updates])
 
 
 def read_run(path: Path) -> Run:
@@ -82,7 +90,7 @@ def read_run(path: Path) -> Run:
     except OSError as error:
         problems.append(_line(error))
         state, detail, updates = "interrupted", "", 0
-    seconds = history.summary.get("seconds")
+    seconds, counted = history.summary.get("seconds"), history.summary.get("steps")
     return Run(
         directory,
         config,
@@ -90,7 +98,7 @@ def read_run(path: Path) -> Run:
         history,
         state if config else "unreadable",
         detail,
-        updates,
+        min(updates, counted) if isinstance(counted, int) else updates,
         float(seconds) if isinstance(seconds, int | float) else history.seconds,
         _started(manifest, directory.id),
         tuple(problems),

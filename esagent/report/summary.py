@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from esagent.report import spending
 from esagent.report.calibration import calibration_table
 from esagent.report.text import amount, duration, number, trained_on
 
@@ -65,7 +66,6 @@ def signals_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _facts(summary: Mapping[str, Any]) -> Table:
-    tokens = summary.get("tokens") or {}
     memory = summary.get("peak_memory_bytes")
     state = (
         f"after step {summary['selected_step']} of {summary.get('steps', '-')}" if "selected_step" in summary else ""
@@ -78,7 +78,7 @@ def _facts(summary: Mapping[str, Any]) -> Table:
         "chosen state": state,
         "time": duration(summary["seconds"]) if "seconds" in summary else "",
         "speed": f"{amount(summary['tokens_per_second'])} tokens/s" if summary.get("tokens_per_second") else "",
-        "tokens": ", ".join(f"{amount(value)} {name}" for name, value in tokens.items()),
+        **spending.facts(summary.get("budget"), summary.get("ledger") or {}),
         "peak memory": f"{memory / 2**30:.2f} GiB" if memory else "",
         "run": str(summary.get("run") or ""),
     }

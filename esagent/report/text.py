@@ -28,7 +28,7 @@ def amount(value: float | None, unit: str = "") -> str:
     """1234 -> 1.2k, 5e6 -> 5.0M; '-' when missing."""
     if value is None or not math.isfinite(value):
         return "-"
-    for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+    for limit, suffix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / (1e3 if suffix == 'k' else limit):.1f}{suffix}{unit}"
     return f"{value:.0f}{unit}"

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from esagent.config.export import read_config
+from esagent.config.limits import limit_of
 from esagent.config.schema import Config
+from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
 from esagent.runs.identity import Identity, identity, read_manifest
@@ -58,10 +60,12 @@ def find_state(run: RunDirectory, wanted: str) -> State:
         records = inspect_journal(run.journal, start.seal).records
     except (RunError, EnvironmentFailure) as error:
         raise ConfigError(str(error)) from error
-    step = len(records)
     if wanted == BEST:
-        step = _best(run, step)
-    elif wanted != LAST:
+        step = _best(run, len(records))
+    elif wanted == LAST:  # a step that went beyond the budget does not count
+        limit = limit_of(config)
+        step = limit.counted([step_cost(record, limit.kind) for record in records])
+    else:
         step = int(wanted)
     if step > len(records):
         raise ConfigError(f"state {step}: {run.path} has done {len(records)} updates; choose 0 to {len(records)}")

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from esagent.report.listing import list_rows, table
 from esagent.report.run import read_run
-from esagent.report.text import duration
+from esagent.report.text import amount, duration
 
 
 def shown(rows: list[dict]) -> str:
@@ -37,12 +37,18 @@ def test_a_finished_run_in_one_line(runs: Path, run: Path) -> None:
         assert row[split] == {name: summary[split][name] for name in ("base", "trained")}
     assert row["seconds"] == summary["seconds"]
     assert row["age_seconds"] == 3 * 3600
+    assert row["tokens"] == summary["tokens"]["prompt"] + summary["tokens"]["completion"] > 0
+    assert (row["episodes"], row["flops"]) == (summary["episodes"], summary["flops"])
+    assert row["budget"] == summary["budget"]
     assert row["problems"] == []
     line = next(line for line in shown([row]).splitlines() if run.name in line)
     pool, heldout = (f"{summary[split]['base']:.2f} → {summary[split]['trained']:.2f}" for split in ("pool", "heldout"))
     time = duration(summary["seconds"])
-    assert re.split("  +", line.strip()) == [f"vector/{run.name}", "finished", "8/8", pool, heldout, time, "3h"]
-    assert len(line.rstrip()) <= 90
+    assert re.split("  +", line.strip()) == [
+        *(f"vector/{run.name}", "finished", "8/8", pool, heldout),
+        *(amount(row["tokens"]), time, "3h"),
+    ]
+    assert len(line.rstrip()) <= 95
 
 
 def test_an_interrupted_run_shows_how_far_it_came(runs: Path, run: Path) -> None:

@@ -43,11 +43,31 @@ def test_the_area_is_taken_over_the_budget_that_all_runs_have(tmp_path: Path) ->
         write_run(tmp_path / f"l{seed}", [f"seed={seed}"], curve={0: 0.2, 4: value})
         write_run(tmp_path / f"s{seed}", [f"seed={seed}", "budget.steps=2"], curve={0: 0.2, 2: value})
     found = report(tmp_path, metric="auc", baseline="budget.steps=4")
-    assert found.budget == 2 * 5 * 2 * 3
+    assert found.budget == (2 * 5 * 2 * 3, "episodes")
     means = {arm.label: arm.mean for arm in found.arms}
     assert means["budget.steps=2"] == pytest.approx((0.4 + 0.5) / 2)
     assert means["budget.steps=4"] == pytest.approx((0.3 + 0.35) / 2)
-    assert any("budget.steps" in note for note in found.notes)
+    assert "not paired: unequal budgets between arms: 60 episodes, 120 episodes of training" in found.notes
+
+
+def test_budgets_of_different_kinds_have_no_common_area(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", ["seed=0"])
+    write_run(tmp_path / "b", ["seed=0", "budget.steps=null", "budget.tokens=900"], costs=[300, 250, 200, 150])
+    with pytest.raises(ConfigError, match="unequal budgets between arms: 120 episodes, 900 tokens"):
+        report(tmp_path, metric="auc", baseline="budget.steps=4")
+    assert "unequal budgets" in report(tmp_path, metric="final", baseline="budget.steps=4").notes[0]
+
+
+def test_what_arms_left_of_their_budget_is_told(tmp_path: Path) -> None:
+    tokens = ["budget.steps=null", "budget.tokens=1000"]
+    write_run(tmp_path / "a", [*tokens, ANSWER], costs=[300, 250, 200, 150])
+    write_run(tmp_path / "b", [*tokens, ALL], costs=[250, 250, 250, 250])
+    found = report(tmp_path, metric="auc")
+    assert found.budget == (1000, "tokens")
+    assert found.notes == (f"spent of the budget: {ANSWER} 90.0%, {ALL} 100.0%",)
+    areas = {arm.label: arm.mean for arm in found.arms}
+    assert areas[ANSWER] == pytest.approx((900 * (0.2 + 0.6) / 2 + 100 * 0.6) / 1000)
+    assert areas[ALL] == pytest.approx(0.4)
 
 
 def test_missing_and_unfinished_runs_are_named(tmp_path: Path) -> None:

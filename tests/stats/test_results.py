@@ -15,11 +15,11 @@ EPISODES = 5 * 2 * 3  # directions, antithetic, tasks per step
 
 def test_metrics_by_hand(tmp_path: Path) -> None:
     result = read_result(write_run(tmp_path / "a", curve={0: 0.2, 2: 0.6, 4: 0.4}))
-    assert (result.episodes_per_step, result.budget) == (EPISODES, 4 * EPISODES)
+    assert (result.unit, result.budget) == ("episodes", 4 * EPISODES)
     area = measure(result, "auc", result.budget)
     assert area.value == pytest.approx((2 * (0.2 + 0.6) / 2 + 2 * (0.6 + 0.4) / 2) / 4)
     assert area.gain == pytest.approx(area.value - 0.2)
-    half = measure(result, "auc", result.budget // 2)
+    half = measure(result, "auc", result.budget / 2)
     assert half.value == pytest.approx((0.2 + 0.6) / 2)
     assert measure(result, "final", 0).value == 0.4
     heldout = measure(result, "heldout", 0)
@@ -35,6 +35,22 @@ def test_what_a_run_lacks_is_named(tmp_path: Path) -> None:
         measure(short, "heldout", 1)
     with pytest.raises(ConfigError, match="no learning curve"):
         measure(read_result(write_run(tmp_path / "b")), "auc", 0)
+
+
+def test_a_curve_against_tokens_by_hand(tmp_path: Path) -> None:
+    """Tokens of the steps on the axis; for the 100 that were left the last value holds."""
+    settings = ["budget.steps=null", "budget.tokens=1000"]
+    run = write_run(tmp_path / "a", settings, curve={0: 0.2, 2: 0.6, 4: 0.4}, costs=[300, 250, 200, 150])
+    result = read_result(run)
+    assert (result.unit, result.budget, result.spent_share) == ("tokens", 1000, 0.9)
+    area = 550 * (0.2 + 0.6) / 2 + 350 * (0.6 + 0.4) / 2 + 100 * 0.4
+    assert measure(result, "auc", 1000).value == pytest.approx(area / 1000)
+    assert measure(result, "auc", 550).value == pytest.approx(0.4)
+    short = write_run(tmp_path / "b", settings, curve={0: 0.2, 4: 0.4}, costs=[300, 250, 200, 150])
+    rows = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (short / "metrics.jsonl").write_text("".join(row for row in rows if '"step": 2, "r' not in row))
+    with pytest.raises(ConfigError, match="no row of step 2"):
+        measure(read_result(short), "auc", 1000)
 
 
 def test_a_run_of_an_earlier_version_has_the_defaults_of_later_settings(tmp_path: Path) -> None:
