@@ -38,7 +38,7 @@ from esagent.train import Build, work
 
 _KEPT = ("model.", "space.", "init was ", "init_state was ")
 _CALIBRATED_BY = tuple(
-    f"sigma.{name}" for name in ("auto ", "target ", "per ", "keep ", "probes ", "tasks ", "modules")
+    f"sigma.{name}" for name in ("auto ", "target ", "per ", "keep ", "probes ", "tasks ", "modules", "by_size ")
 )
 _EVALUATED_BY = ("model", "backend", "agent", "task", "space", "seed")
 

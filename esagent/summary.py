@@ -65,15 +65,21 @@ def budget_summary(limit: Limit, costs: Sequence[float]) -> dict[str, Any]:
 
 
 def cost_summary(
-    steps: Sequence[Mapping[str, Any]], evaluations: Sequence[Mapping[str, Any]], counted: int, parameters: int
+    steps: Sequence[Mapping[str, Any]],
+    evaluations: Sequence[Mapping[str, Any]],
+    counted: int,
+    parameters: int,
+    calibration: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Cost from the rows of steps and of evaluations, as in metrics.jsonl: training alone, evaluation apart.
+    """Cost from the rows of steps, of evaluations and of a calibration, as in metrics.jsonl: each of them apart.
 
     counted: how many of the steps fit into the budget; a further one is told apart from them.
     """
     training, checks = total(steps[:counted]), total(map(_flat, evaluations))
     completion, generation, seconds = (training[n] for n in ("completion_tokens", "generation_seconds", "seconds"))
     ledger = {"training": training, "uncounted": total(steps[counted:]), "evaluation": checks}
+    if calibration:
+        ledger["calibration"] = total(map(_flat, calibration))
     return {
         "tokens": {
             "prompt": training["prompt_tokens"],

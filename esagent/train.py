@@ -222,7 +222,11 @@ def _report(
         **compared,
         "budget": budget_summary(limit, costs),
         **cost_summary(
-            [metrics_row(record) for record in journal.records], _evaluations(run), steps, parts.facts.parameters
+            [metrics_row(record) for record in journal.records],
+            _evaluations(run),
+            steps,
+            parts.facts.parameters,
+            calibration_rows(run, config, start),
         ),
     }
 

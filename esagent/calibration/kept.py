@@ -93,5 +93,5 @@ def _required(run: RunDirectory, start: Identity) -> dict[str, Any]:
 
 
 def _row(kept: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("target", "per", "base_reward", "sigma", "found", "episodes", "cost", "seconds")
+    names = ("target", "per", "tasks", "base_reward", "sigma", "found", "episodes", "cost", "seconds")
     return {"kind": "calibration", "step": 0, **{name: kept[name] for name in names}}

@@ -35,8 +35,19 @@ class Search:
 
     @property
     def best(self) -> float:
-        """The sigma tried whose share came nearest to the target, of equally good ones the smallest."""
-        return min(sorted(self.tried), key=lambda sigma: abs(self.tried[sigma] - self.target))
+        """The sigma tried whose share came nearest to the target, of equal ones that next to the crossing.
+
+        Where no share comes up to the target, the smallest sigma of those that change as much as any, to TOLERANCE.
+        """
+        most = max(self.tried.values())
+        if most < self.target:
+            return min(sigma for sigma, share in self.tried.items() if share >= most - TOLERANCE)
+
+        def rank(sigma: float) -> tuple[float, bool, float]:
+            above = self.tried[sigma] >= self.target
+            return abs(self.tried[sigma] - self.target), above, sigma if above else -sigma
+
+        return min(self.tried, key=rank)
 
     @property
     def reached(self) -> bool:

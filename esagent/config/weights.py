@@ -24,8 +24,8 @@ def weight_problems(config: Config) -> Iterator[str]:
     if space.name not in names.WEIGHT_SPACES:
         for name in _OWN:
             if getattr(space, name) != getattr(SpaceConfig(), name):
-                choices = " or ".join(f"space={other}" for other in names.WEIGHT_SPACES)
-                yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose {choices}"
+                others = " or ".join(f"space={other}" for other in names.WEIGHT_SPACES)
+                yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose {others}"
         return
     for field in ("include", "exclude"):
         for text in getattr(space, field):

@@ -37,8 +37,7 @@ class Plan:
     directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
     left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. Both are without a
     calibration, which runs `calibration_episodes` at least, and asks about as much again without running any. flops: of
-    the whole run; step_flops: of training, per step. noise_numbers: random numbers of members that are written into
-    the weights.
+    the whole run; step_flops: of training, per step. noise_numbers: random numbers that members write into the weights.
     memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`. baselines: ES
     and GRPO by the papers' models, on the same model and as many trajectories of the same length.
     """

@@ -28,7 +28,7 @@ def ledger_of(run: Run) -> dict[str, Any]:
 def facts(budget: Mapping[str, Any] | None, ledger: Mapping[str, Any]) -> dict[str, str]:
     """Rows of a table: name and text."""
     found = {"budget": _budget(budget)} if budget else {}
-    for phase in ("training", "uncounted", "evaluation"):
+    for phase in ("training", "uncounted", "evaluation", "calibration"):
         sums = ledger.get(phase) or {}
         if sums.get("episodes"):
             found[phase] = _sums(sums)

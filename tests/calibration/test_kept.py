@@ -83,6 +83,8 @@ def test_it_is_told_in_summary_and_metrics_and_counted_apart(
     assert row["sigma"] == json.loads(run.calibration.read_text())["sigma"]
     assert row["cost"]["requests"] > 0
     assert row["seconds"] > 0
+    assert summary["ledger"]["calibration"]["episodes"] == row["episodes"]
+    assert summary["ledger"]["calibration"]["prompt_tokens"] == row["cost"]["prompt_tokens"]
     steps = [r for r in read_rows(run.metrics) if r["kind"] == "step"]
     assert summary["episodes"] == sum(r["episodes"] for r in steps) == 12 * 12 * config.budget.steps
 
