@@ -155,7 +155,7 @@ def test_whoever_is_stopped_while_showing_a_member_can_restore(monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         weights.show(member(0))
     assert not same(bits(model), base)
-    monkeypatch.setattr(weights, "ranges", ranges)
+    monkeypatch.setattr(weights, "write", write)
     weights.show(None)
     assert same(bits(model), base)
 
