@@ -12,10 +12,12 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
-from esagent.config.schema import Config, Normalise, ScheduleConfig, SigmaConfig
+from esagent.config.nearest import suggest
+from esagent.config.schema import Config, Normalise, Objective, ScheduleConfig, SigmaConfig
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
+from esagent.gold import require_gold
 from esagent.pools import Pools, make_pools
 from esagent.tasks.base import TaskFamily
 
@@ -102,6 +104,8 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         raise ConfigError(
             f"budget.tasks_per_step={config.budget.tasks_per_step} cannot be drawn from a pool of {len(pools.pool)}"
         )
+    if config.objective is Objective.likelihood:
+        require_gold(agent, family, pools.pool)
     return Parts(
         agent=agent,
         family=family,
@@ -118,7 +122,7 @@ def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     names = [block.name for block in blocks]
     unknown = [name for name in config.sigma.modules if name not in names]
     if unknown:
-        raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; choose from {', '.join(names)}")
+        raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
     return Scales(
         sigma=_schedule(config.sigma, config.budget.steps),
         alpha=_schedule(config.algorithm.step, config.budget.steps),

@@ -101,7 +101,12 @@ def evaluate_run(
     def reach(step: int) -> None:
         replace(found, step=step).bring(backend)
 
-    about = {"run": str(run.path), "state": found.step, "updates": len(found.records)}
+    about = {
+        "run": str(run.path),
+        "objective": trained.objective.value,
+        "state": found.step,
+        "updates": len(found.records),
+    }
     states = {"base": 0} | ({"trained": found.step} if found.step else {})
     bench = _Bench(agent, family, backend, facts, tasks)
     return _evaluate(bench, states, reach, config, options, evals_folder(run.path), about, plain)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esagent.assemble import Parts
+from esagent.config.schema import Objective
 from esagent.core.episode import Cost, Episode, Task
 from esagent.core.population import Perturbation
 from esagent.errors import RunError
@@ -29,11 +30,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rollout:
-    """The episodes of all members on the same tasks; `rewards` [members, kept tasks], `dropped` ids were unscored."""
+    """The episodes of all members on the same tasks; `rewards` [members, kept tasks], `dropped` ids were unscored.
+
+    objective: what `rewards` are.
+    """
 
     episodes: list[Episode]
     rewards: NDArray[np.float64]
     dropped: list[str]
+    objective: Objective = Objective.reward
 
 
 @dataclass(frozen=True)

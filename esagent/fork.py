@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from esagent.assemble import assemble
+from esagent.calibration.kept import take_calibration
 from esagent.config.change import changed
 from esagent.config.check import check
 from esagent.config.export import as_yaml, from_dict, to_dict
+from esagent.config.schema import Config
 from esagent.errors import ConfigError
 from esagent.record import circumstances, compare_circumstances
 from esagent.runs.directory import RunDirectory, create_run, open_run
@@ -33,6 +35,9 @@ from esagent.runs.snapshots import write_snapshot
 from esagent.train import Build, work
 
 _KEPT = ("model.", "space.", "init was ", "init_state was ")
+_CALIBRATED_BY = tuple(
+    f"sigma.{name}" for name in ("auto ", "target ", "per ", "keep ", "probes ", "tasks ", "modules")
+)
 _EVALUATED_BY = ("model", "backend", "agent", "task", "space", "seed")
 
 
@@ -55,7 +60,7 @@ def fork(
     differing = changes(manifest["config"], settings)
     content = inspect_journal(parent.journal, start.seal)
     require_all_records(parent, content, start)
-    _require_possible(differing, len(content.records), config.budget.steps)
+    _require_possible(differing, len(content.records), config)
 
     parts = build(config)
     text = as_yaml(config)
@@ -80,6 +85,8 @@ def fork(
             write_snapshot(run.snapshots, len(content.records), parts.backend, new.seal)
             replay(run.snapshots, [], parts.backend, 0, new)  # a run is taken up with its parts as they were made
         _take_records(parent, run, content, new.seal)
+        if config.sigma.auto:
+            take_calibration(parent, run, start, new, len(content.records))
         if all(settings[key] == manifest["config"][key] for key in _EVALUATED_BY):
             _take_evaluations(parent, run, len(content.records), start.seal, new.seal)
 
@@ -88,7 +95,7 @@ def fork(
     return work(run, config, parts, started, json_mode)
 
 
-def _require_possible(differing: Sequence[str], done: int, steps: int) -> None:
+def _require_possible(differing: Sequence[str], done: int, config: Config) -> None:
     if not differing:
         raise ConfigError(
             "--fork: no setting was changed; edit the run's config.yaml or give some, as in budget.steps=32"
@@ -96,8 +103,12 @@ def _require_possible(differing: Sequence[str], done: int, steps: int) -> None:
     fixed = [line for line in differing if line.startswith(_KEPT)]
     if fixed:
         raise ConfigError(*(f"{line}: a fork keeps its parent's model, space and start; train anew" for line in fixed))
-    if steps < done:
-        raise ConfigError(f"budget.steps={steps}: the parent has done {done} already; {done} or more")
+    found = [line for line in differing if config.sigma.auto and line.startswith(_CALIBRATED_BY)]
+    if found:
+        by_hand = "sigma.auto=false sigma.start=..."
+        raise ConfigError(*(f"{line}: a fork keeps its parent's calibration; set {by_hand}" for line in found))
+    if config.budget.steps < done:
+        raise ConfigError(f"budget.steps={config.budget.steps}: the parent has done {done} already; {done} or more")
 
 
 def _take_records(parent: RunDirectory, run: RunDirectory, content: Content, seal: str) -> None:

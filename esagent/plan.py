@@ -12,10 +12,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from esagent.config.check import searched_modules
+from esagent.config import names
+from esagent.config.blocks import searched_blocks, searched_modules
 from esagent.config.export import to_dict
 from esagent.config.layers import parse_layers
-from esagent.config.schema import Config, DType, Positions, Select
+from esagent.config.schema import Config, DType, Per, Positions, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.workload import ANSWER_TOKENS, PREFIX_TOKENS, PROMPT_TOKENS, calls_per_episode, work
@@ -33,7 +34,8 @@ class Plan:
     """Cost of a run. None: not known before the model is there.
 
     directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
-    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers.
+    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. Both are without a
+    calibration, which runs `calibration_episodes` at least, and asks about as much again without running any.
     memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`.
     """
 
@@ -43,6 +45,7 @@ class Plan:
     directions: float
     training_episodes: int
     evaluation_episodes: int
+    calibration_episodes: int
     requests: int
     tokens: int
     computed_tokens: int
@@ -65,7 +68,8 @@ def plan(config: Config) -> Plan:
         config = dataclasses.replace(
             config, backend=dataclasses.replace(config.backend, share_trunk=False, draft=False)
         )
-    blocks = searched_modules(config)
+    blocks = searched_blocks(config, sizes.layers if sizes else None)
+    modules = searched_modules(config)
     count = max(1, len(blocks))
     joint = config.allocation.name == "joint"
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
@@ -75,12 +79,12 @@ def plan(config: Config) -> Plan:
     calls = calls_per_episode(config)
     length = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
     requests = round((training + evaluation) * calls)
-    left = work(config, blocks, members, evaluation, remembers=not (sizes and sizes.recurrent))
+    left = work(config, modules, members, evaluation, remembers=not (sizes and sizes.recurrent))
     trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
     computed = trunk * left.trunk + (1 - trunk) * left.upper
     flops = 2.0 * (sizes.body_parameters * computed + sizes.head_parameters * left.head) if sizes else None
     rate, source = _rate(config)
-    numbers = _searched_numbers(config, sizes, count) if blocks else None
+    numbers = _searched_numbers(config, sizes, len(modules))
     return Plan(
         blocks=blocks,
         searched_numbers=numbers,
@@ -88,11 +92,12 @@ def plan(config: Config) -> Plan:
         directions=config.algorithm.directions / (1 if joint else count),
         training_episodes=training,
         evaluation_episodes=evaluation,
+        calibration_episodes=_calibration_episodes(config, count),
         requests=requests,
         tokens=requests * length,
         computed_tokens=round(computed),
         flops=flops,
-        memory_bytes=_memory(config, sizes, numbers, members, count),
+        memory_bytes=_memory(config, sizes, numbers, members, max(1, len(modules))),
         disk_bytes=_disk(config, sizes, numbers, training + evaluation),
         seconds=flops / rate if flops is not None else None,
         flops_per_second=rate,
@@ -109,6 +114,7 @@ def describe(config: Config, cost: Plan) -> str:
         ("members per step", f"{cost.members}"),
         ("directions per block", f"{cost.directions:g} per step"),
         ("episodes", f"{cost.training_episodes:,} training, {cost.evaluation_episodes:,} evaluation"),
+        *([("calibration", f"{cost.calibration_episodes:,} episodes or more, counted apart")] * config.sigma.auto),
         ("requests", f"{cost.requests:,}"),
         ("tokens", f"{_count(cost.tokens)} asked for, {_count(cost.computed_tokens)} computed after sharing"),
         ("compute", f"{_count(cost.flops)}FLOP"),
@@ -130,39 +136,75 @@ def _evaluation_episodes(config: Config) -> int:
     return len(states) * each + 2 * task.heldout
 
 
-def _searched_numbers(config: Config, sizes: Architecture | None, blocks: int) -> int | None:
+def _calibration_episodes(config: Config, blocks: int) -> int:
+    """The centre, and each block's members where it is tried by itself, or those of all, where outputs are valid."""
+    sigma = config.sigma
+    if not sigma.auto:
+        return 0
+    members = 0
+    if sigma.per is Per.block:
+        members += 1 + 2 * sigma.probes * blocks
+    if sigma.per is Per.all or (config.allocation.name == "joint" and blocks > 1):
+        members += 1 + 2 * max(sigma.probes, blocks)
+    return sigma.tasks * (1 + members)
+
+
+def _searched_numbers(config: Config, sizes: Architecture | None, modules: int) -> int | None:
+    """None where they hang on an agent of the user's, or on the names of a model's parameters."""
+    space = config.space
     if sizes is None:
         return None
-    layers = parse_layers(config.space.layers, sizes.layers)
-    shapes = [sizes.linear(site, layer) for layer in layers for site in config.space.sites]
-    return blocks * sum(config.space.rank**2 if config.space.name == "core" else shape[1] for shape in shapes if shape)
+    if space.name in names.WEIGHT_SPACES:
+        return None if space.include or space.exclude else sizes.parameters
+    if not modules:
+        return None
+    layers = parse_layers(space.layers, sizes.layers)
+    shapes = [sizes.linear(site, layer) for layer in layers for site in space.sites]
+    return modules * sum(_numbers(config, *shape) for shape in shapes if shape)
+
+
+def _numbers(config: Config, inputs: int, outputs: int) -> int:
+    """Of one module at one linear layer of this size."""
+    space = config.space
+    if space.name == "core":
+        return space.rank**2
+    if space.name == "lora":
+        return space.rank * (outputs + (inputs if space.sigma_a > 0 else 0))
+    return outputs
 
 
 def _memory(
-    config: Config, sizes: Architecture | None, numbers: int | None, members: int, blocks: int
+    config: Config, sizes: Architecture | None, numbers: int | None, members: int, modules: int
 ) -> dict[str, int | None]:
     if sizes is None:
         return {"weights": None, "searched": None, "kv_cache": None, "logits": None}
     width = 4 if config.model.dtype is DType.float32 else 2
     most = config.backend.max_batch_rows or (GPU_ROWS if config.backend.device.startswith("cuda") else CPU_ROWS)
-    rows = min(most, members * config.budget.tasks_per_step)
-    prefixes = blocks if config.space.positions is Positions.answer else members + blocks
+    copies = 1 if config.space.name in names.WEIGHT_SPACES else 1 + members  # the centre, and the members of a step
+    together = 1 if config.space.name == "full" else members
+    rows = min(most, together * config.budget.tasks_per_step)
+    prefixes = modules if config.space.positions is Positions.answer else together + modules
     cached = rows * (PROMPT_TOKENS + ANSWER_ROOM) + prefixes * PREFIX_TOKENS
     states = 0
     if sizes.recurrent:  # every row owns a copy of its prefix
         cached, states = cached + rows * PREFIX_TOKENS, (rows + prefixes) * sizes.state_numbers
     return {
         "weights": sizes.parameters * width,
-        "searched": None if numbers is None else numbers * 4 * (1 + members),
+        "searched": None if numbers is None else numbers * _number_bytes(config) * copies,
         "kv_cache": cached * sizes.kv_numbers_per_token * width + states * 4,
         "logits": rows * sizes.vocab * 4,
     }
 
 
+def _number_bytes(config: Config) -> int:
+    """Of one searched number: fp32, unless the parameters' own format is kept."""
+    return 4 if config.space.precision == "master" else 2
+
+
 def _disk(config: Config, sizes: Architecture | None, numbers: int | None, episodes: int) -> dict[str, int | None]:
     snapshots = config.budget.steps // config.budget.snapshot_every + 1
     return {
-        "snapshots": None if numbers is None else snapshots * numbers * 4,
+        "snapshots": None if numbers is None else snapshots * numbers * _number_bytes(config),
         "episodes": episodes * EPISODE_BYTES,
         "model_cache": sizes.parameters * 2 if sizes and place(config.model)[0] != "folder" else None,
     }

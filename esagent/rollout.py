@@ -1,5 +1,7 @@
 """Runs many episode coroutines in lockstep: one batched generate call per round for all members and tasks.
 
+A backend that makes its members one after the other is given one member's episodes to their end, then the next one's.
+
 A failure of the model (unreadable output, logits that are not finite) is a low reward with a reason. A failure of the
 harness (an agent, environment or scorer that raises) is `unscored`: it says nothing about the member, so its task is
 dropped for all members.
@@ -90,17 +92,19 @@ def rollout(
         for task in tasks
         for sample in samples
     ]
-    waiting = [runner for runner in runners if runner.request]
-    while waiting:
-        requests = [runner.request for runner in waiting if runner.request]
-        completions = backend.generate(requests, members)
-        if len(completions) != len(requests):
-            raise RunError(f"the backend answered {len(completions)} of {len(requests)} requests")
-        for runner, completion in zip(waiting, completions, strict=True):
-            runner.advance(completion)
-        waiting = [runner for runner in waiting if runner.request]
-        if on_round:
-            on_round(len(runners) - len(waiting), len(runners))
+    at_once = len(runners) // len(positions) * (backend.together or len(positions))
+    for first in range(0, len(runners), max(1, at_once)):
+        waiting = [runner for runner in runners[first : first + at_once] if runner.request]
+        while waiting:
+            requests = [runner.request for runner in waiting if runner.request]
+            completions = backend.generate(requests, members)
+            if len(completions) != len(requests):
+                raise RunError(f"the backend answered {len(completions)} of {len(requests)} requests")
+            for runner, completion in zip(waiting, completions, strict=True):
+                runner.advance(completion)
+            waiting = [runner for runner in waiting if runner.request]
+            if on_round:
+                on_round(sum(not runner.request for runner in runners), len(runners))
     names = list(member_ids) if member_ids is not None and members else list(positions)
     by_position = dict(zip(positions, names, strict=True))
     return [Episode(r.task, by_position[r.member], r.trajectory, r.score(family), r.sample) for r in runners]

@@ -1,10 +1,11 @@
 """The training loop: where agent, tasks, backend, strategy and allocation meet, and nowhere else.
 
+    sigma           <- calibration around the start                 with sigma=auto
     for t = 0 .. T-1:
         (sigma, alpha)  <- schedules(t)
         directions      <- allocation(credit, sigma)
         population      <- strategy.ask(directions)              seeds, antithetic twins
-        rewards         <- rollout(population, tasks of step t)  the same tasks for every member
+        rewards         <- rollout(population, tasks of step t)  the same tasks for every member; or likelihoods
         update          <- strategy.tell(population, rewards)
         theta           <- backend.apply(update)                 alpha in the update
         journal         <- (population, rewards, update, digest, credit)
@@ -23,12 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from esagent.assemble import Parts, assemble
+from esagent.calibration.kept import calibrated, calibration_rows, calibration_summary
 from esagent.config.change import changed
 from esagent.config.export import as_yaml, from_dict
 from esagent.config.schema import Config, Select
 from esagent.credit.blame import blame_counts
 from esagent.credit.share import uniform_credit, update_credit
-from esagent.evaluate import Split, evaluate, scored_rollout, spent
+from esagent.evaluate import Split, evaluate, spent
+from esagent.objective import FITNESS, OBJECTIVES
 from esagent.pools import step_tasks
 from esagent.record import StepResult, circumstances, compare_circumstances, journal_record, metrics_row
 from esagent.report.console import Progress
@@ -97,12 +100,15 @@ def resume(
 def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
     """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
-    with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
+    display = Progress(config.budget.steps, blocks, json_mode, fitness=FITNESS[config.objective])
+    with locked(run), stopping(run.preempted) as stop, display as progress:
         try:
             start = identity(read_manifest(run))
             with recover(run, parts.backend, start) as journal, noting_failure(run):
-                mend(run, journal.records, [metrics_row(record) for record in journal.records], start)
+                rows = [*calibration_rows(run, config, start), *map(metrics_row, journal.records)]
+                mend(run, journal.records, rows, start)
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
+                parts = calibrated(run, config, parts, start, len(journal.records), progress)
                 _search(run, config, parts, start, journal, stop, progress)
                 summary = _report(run, config, parts, start, journal, progress)
                 summary["seconds"] = time.monotonic() - started + earlier
@@ -145,7 +151,7 @@ def _search(
         )
         population = parts.strategy.ask(step, allocation)
         tasks = step_tasks(parts.pools.pool, config.seed, step, budget.tasks_per_step)
-        rollout = scored_rollout(parts, population.members, tasks)
+        rollout = OBJECTIVES[config.objective](parts, population.members, tasks)
         update = parts.strategy.tell(population, rollout.rewards, step_size=step_size)
         applied = backend.apply(update)
         blamed = blame_counts([episode.score for episode in rollout.episodes], agent.modules)
@@ -196,10 +202,12 @@ def _report(
         "seed": config.seed,
         "model": config.model.name,
         "init": config.init and {"run": config.init, "state": int(config.init_state)},
+        "objective": config.objective.value,
         "decoding": decoding(config),
         "steps": steps,
         "selected_step": best,
         "digest": digest,
+        **calibration_summary(run, config, start),
         **compared,
         **cost_summary([metrics_row(record) for record in journal.records], _evaluations(run)),
     }

@@ -62,7 +62,7 @@ def modules(config: Config, blocks: tuple[str, ...], members: int) -> list[Modul
     order = () if config.agent.target else names.MODULES[config.agent.name]
     if len(order) < 2:
         return [Module(1 + turns, members, members * turns / (1 + turns))]
-    joint = config.allocation.name == "joint"
+    joint = config.allocation.name == "joint" or config.space.partition != "module"
     each = members / max(1, 1 if joint else len(blocks))
     out: list[Module] = []
     for name in order:

@@ -204,6 +204,23 @@ def test_an_environment_that_cannot_start_is_unscored() -> None:
     assert backend.batches == []
 
 
+def test_members_that_are_made_one_after_the_other_are_run_one_after_the_other() -> None:
+    """Each to its end, in order; episodes and their order are those of all at once."""
+    members = [Perturbation(i, 1, {"a": 1.0}) for i in range(5)]
+    at_once, rounds = ScriptedBackend(solve), []
+    expected = rollout(AGENT, Sums(), at_once, members, TASKS)
+    for together, groups in ((1, [[0], [1], [2], [3], [4]]), (2, [[0, 1], [2, 3], [4]]), (9, [[0, 1, 2, 3, 4]])):
+        backend = ScriptedBackend(solve, together)
+        rounds.clear()
+        found = rollout(AGENT, Sums(), backend, members, TASKS, on_round=lambda done, total: rounds.append(done))
+        assert found == expected
+        asked = [sorted({request.member for request in batch}) for batch in backend.batches]
+        assert asked == [group for group in groups for _ in range(len(at_once.batches))]
+        assert rounds == sorted(rounds)
+        assert rounds[-1] == len(members) * len(TASKS)
+    assert rollout(AGENT, Sums(), ScriptedBackend(solve, 1), (), TASKS) == rollout(AGENT, Sums(), at_once, (), TASKS)
+
+
 def test_typed_errors_and_interrupts_are_not_swallowed() -> None:
     def stop(request: Request) -> str:
         raise Interrupted("ctrl-c")

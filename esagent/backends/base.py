@@ -27,7 +27,13 @@ class Applied:
 
 
 class Backend(Protocol):
-    """Holds the base weights and the searched parameters; answers requests for perturbed members in one batch."""
+    """Holds the base weights and the searched parameters; answers requests for perturbed members in one batch.
+
+    together: how many members it answers for at once at no extra cost, None for any number. More are answered too, but
+    where members have to be made one after the other, whoever asks round by round makes each of them once a round.
+    """
+
+    together: int | None
 
     def blocks(self) -> tuple[Block, ...]:
         """The searched blocks, in a fixed order."""
@@ -35,6 +41,14 @@ class Backend(Protocol):
 
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order. `request.member` indexes `members`; UNPERTURBED is the current centre."""
+        ...
+
+    def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
+        """Mean log-likelihood per token, in nats, of texts[i] as the answer to requests[i], teacher-forced; in order.
+
+        A text's end counts as a token: the first stop string of the request unless the text holds one, the end of the
+        text where the request has none, nothing behind a choice. Not finite where logits are not.
+        """
         ...
 
     def apply(self, update: Update) -> Applied:

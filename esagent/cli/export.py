@@ -20,8 +20,9 @@ Format = Annotated[
         "--format",
         metavar="peft|hf|hooks",
         autocompletion=lambda: list(EXPORT_FORMATS),
-        help="peft: a LoRA folder per module. hf: a whole model, for agents of one module. hooks: a small program that "
-        "adds what was trained to a stock model. Default: peft where it can say what was trained, else hooks.",
+        help="peft: a LoRA folder per module. hf: a whole model, for agents of one module and for spaces over the "
+        "model's own weights. hooks: a small program that adds what was trained to a stock model. Default: hf where "
+        "the model itself was trained, else peft where it can say what was, else hooks.",
     ),
 ]
 State = Annotated[

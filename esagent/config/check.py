@@ -7,11 +7,22 @@ import re
 from collections.abc import Iterator, Sequence
 
 from esagent.config import names
+from esagent.config.blocks import searched_blocks
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
-from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
+from esagent.config.schema import (
+    Config,
+    Objective,
+    Rule,
+    ScheduleKind,
+    Select,
+    SigmaConfig,
+    SpaceConfig,
+    TaskConfig,
+)
+from esagent.config.weights import weight_problems
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
 from esagent.runs.parent import parent_problems
@@ -23,16 +34,24 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def check(config: Config) -> None:
     """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
-    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget, _init)
+    parts = (
+        range_problems,
+        _names,
+        _model,
+        _agent,
+        _task,
+        _algorithm,
+        _schedules,
+        _calibration,
+        _objective,
+        _space,
+        _turns,
+        _budget,
+        _init,
+    )
     problems = [line for part in parts for line in part(config)]
     if problems:
         raise ConfigError(*problems)
-
-
-def searched_modules(config: Config) -> tuple[str, ...]:
-    """The modules whose parameters are searched, in the agent's order; empty when only a user's agent knows them."""
-    known = () if config.agent.target else names.MODULES.get(config.agent.name, ())
-    return tuple(module for module in known if not config.space.modules or module in config.space.modules)
 
 
 def _names(config: Config) -> Iterator[str]:
@@ -42,6 +61,7 @@ def _names(config: Config) -> Iterator[str]:
     yield from _one_of("space.name", config.space.name, names.SPACES)
     yield from _one_of("space.partition", config.space.partition, names.PARTITIONS)
     yield from _one_of("space.init", config.space.init, names.INITS)
+    yield from _one_of("space.vectors", config.space.vectors, names.VECTORS)
     if not _DEVICE.fullmatch(config.backend.device):
         yield f"backend.device={config.backend.device}: choose auto, cpu, mps, cuda or cuda:N"
     if not _RUN_NAME.fullmatch(config.name):
@@ -137,12 +157,13 @@ def _algorithm(config: Config) -> Iterator[str]:
         yield "algorithm.momentum=0.0: algorithm.rule=momentum needs a value above 0, such as 0.9"
     if not algorithm.antithetic and algorithm.directions == 1:
         yield "algorithm.directions=1: one member has nothing to be compared with; use 2 or algorithm.antithetic=true"
-    modules = searched_modules(config)
+    blocks = searched_blocks(config, _depth(config))
     total = algorithm.directions * config.budget.steps
-    if config.allocation.name == "uniform" and 0 < total < len(modules):
+    if config.allocation.name == "uniform" and 0 < total < len(blocks):
+        kind = "modules" if config.space.partition == "module" else "blocks"
         yield (
             f"algorithm.directions={algorithm.directions}: with budget.steps={config.budget.steps} makes {total} "
-            f"directions for {len(modules)} modules, so some would never be searched; use allocation=joint or more"
+            f"directions for {len(blocks)} {kind}, so some would never be searched; use allocation=joint or more"
         )
 
 
@@ -157,20 +178,39 @@ def _schedules(config: Config) -> Iterator[str]:
             )
 
 
+def _calibration(config: Config) -> Iterator[str]:
+    sigma = config.sigma
+    for name in () if sigma.auto else ("target", "per", "keep", "probes", "tasks"):
+        value = getattr(sigma, name)
+        if value != getattr(SigmaConfig, name):
+            yield f"sigma.{name}={getattr(value, 'value', value)}: is for calibration alone; choose sigma=auto"
+    if sigma.auto and sigma.tasks > config.task.pool > 0:
+        yield f"sigma.tasks={sigma.tasks}: drawn from task.pool={config.task.pool}; 1 to {config.task.pool}"
+
+
+def _objective(config: Config) -> Iterator[str]:
+    if config.objective is not Objective.likelihood:
+        return
+    if config.task.target is None and config.task.name == "jsonl":
+        yield "objective=likelihood: task=jsonl has no gold outputs for an agent's modules; choose objective=reward"
+    if config.agent.target is None and config.agent.name == "react":
+        yield "objective=likelihood: agent=react has no gold outputs, for it thinks freely; choose agent=modular"
+
+
 def _space(config: Config) -> Iterator[str]:
-    space = config.space
+    space, depth = config.space, _depth(config)
+    yield from weight_problems(config)
     try:
-        sizes = architecture(config.model)
-    except ConfigError:  # told by _model
-        sizes = None
-    try:
-        parse_layers(space.layers, sizes.layers if sizes else None)
+        parse_layers(space.layers, depth)
     except ConfigError as error:
         yield from error.problems
-    for name in ("rank", "init"):
-        if space.name == "bias" and getattr(space, name) != getattr(SpaceConfig, name):
-            yield f"space.{name}={getattr(space, name)}: space=bias has none; choose space=core"
-    if not space.sites:
+    for name, spaces in names.SPACE_SETTINGS.items():
+        value = getattr(space, name)
+        if space.name in names.SPACES and space.name not in spaces and value != getattr(SpaceConfig, name):
+            yield f"space.{name}={value}: space={space.name} has none; choose space={' or space='.join(spaces)}"
+    if space.name == "lora" and space.sigma_b == 0:
+        yield f"space.sigma_b=0.0: B is 0 at the start, where moving A alone (sigma_a={space.sigma_a}) changes nothing"
+    if not space.sites and space.name not in names.WEIGHT_SPACES:
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):
         repeated = sorted({item for item in given if given.count(item) > 1})
@@ -180,9 +220,14 @@ def _space(config: Config) -> Iterator[str]:
         modules = names.MODULES[config.agent.name]
         for module in space.modules:
             yield from _one_of("space.modules", module, modules)
-        for module in config.sigma.modules:
-            if module not in modules:
-                yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
+        if space.partition == "module":
+            for module in config.sigma.modules:
+                if module not in modules:
+                    yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
+    if space.partition != "module" and (blocks := searched_blocks(config, depth)):
+        for name in config.sigma.modules:
+            if name not in blocks:
+                yield f"sigma.modules.{name}: no block of space.partition={space.partition}; {suggest(name, blocks)}"
 
 
 def _turns(config: Config) -> Iterator[str]:
@@ -206,8 +251,13 @@ def _budget(config: Config) -> Iterator[str]:
 
 
 def _init(config: Config) -> Iterator[str]:
+    yield from parent_problems(config, _depth(config))
+
+
+def _depth(config: Config) -> int | None:
+    """Layers of the model, None when they are not known yet."""
     try:
         sizes = architecture(config.model)
     except ConfigError:  # told by _model
-        sizes = None
-    yield from parent_problems(config, sizes.layers if sizes else None)
+        return None
+    return sizes.layers if sizes else None

@@ -10,9 +10,24 @@ AGENTS = ("modular", "react")
 TASKS = ("toolbox", "jsonl")
 ALGORITHMS = ("es",)
 ALLOCATIONS = ("uniform", "joint")
-SPACES = ("bias", "core")
+SPACES = ("bias", "core", "lora", "full", "lowrank")
+WEIGHT_SPACES = ("full", "lowrank")
+"""Those that search the model's own parameters: named by space.include and space.exclude, shared by all modules."""
+
 PARTITIONS = ("module", "layer", "kind", "whole", "random")
 INITS = ("svd", "orthonormal")
+SCALES = ("absolute", "relative")
+PRECISIONS = ("master", "stochastic")
+VECTORS = ("dense", "none")
+SPACE_SETTINGS = {
+    "rank": ("core", "lora", "lowrank"),
+    "init": ("core",),
+    "sigma_a": ("lora",),
+    "sigma_b": ("lora",),
+    "vectors": ("lowrank",),
+}
+"""Settings of `space` that not all spaces have, and those that do."""
+
 EXPORT_FORMATS = ("peft", "hf", "hooks")
 LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}

@@ -66,6 +66,20 @@ class Rule(Enum):
     adam = "adam"
 
 
+class Objective(Enum):
+    """reward: what an episode earned. likelihood: of the gold outputs under a member's parameters (supervised)."""
+
+    reward = "reward"
+    likelihood = "likelihood"
+
+
+class Per(Enum):
+    """What is calibrated by itself: every block, or all of them by one factor on `sigma.modules`."""
+
+    block = "block"
+    all = "all"
+
+
 class Select(Enum):
     """Which state of a run is its result: the last, or the best on the validation split (never on held-out)."""
 
@@ -150,12 +164,18 @@ class SigmaConfig:
     start: float = 1.0
     end: float = 1.0
     warmup: int = 0
-    modules: dict[str, float] = field(default_factory=dict)  # factor per module on top of the schedule
+    modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
+    auto: bool = False  # calibrate before the first step; start and end are then multiples of what was found
+    target: float = 0.3  # auto only: share of the centre's greedy completions that a member shall change
+    per: Per = Per.block  # auto only
+    keep: float = 0.5  # auto only: share of the centre's reward and signals that members must keep
+    probes: int = 4  # auto only: directions tried per block, each at both signs
+    tasks: int = 8  # auto only: tasks of the training pool tried on
 
 
 @dataclass
 class SpaceConfig:
-    name: str = "bias"  # bias or core
+    name: str = "bias"  # bias, core, lora, full or lowrank
     layers: str = "18-29"  # "18-29", "24,27", "last:8"
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
@@ -163,8 +183,15 @@ class SpaceConfig:
     partition: str = "module"  # the blocks: module, layer, kind, whole, or random
     parts: int = 4  # random only: how many
     redraw: bool = True  # random only: anew every step
-    rank: int = 8  # core only
+    rank: int = 8  # core, lora and lowrank
     init: str = "svd"  # core only: svd or orthonormal
+    sigma_a: float = 0.0  # lora only: factor on sigma for A; 0 freezes it
+    sigma_b: float = 1.0  # lora only: factor on sigma for B
+    include: list[str] = field(default_factory=list)  # of weights, full and lowrank: regular expressions; empty: all
+    exclude: list[str] = field(default_factory=list)  # of weights: taken out again
+    scale: str = "absolute"  # of weights: sigma in units of 1, or relative to each parameter's RMS
+    precision: str = "master"  # of weights: an fp32 copy is moved, or the parameters themselves by stochastic rounding
+    vectors: str = "dense"  # lowrank only: noise of biases and norms, dense or none
 
 
 @dataclass
@@ -187,6 +214,7 @@ class Config:
     sigma: SigmaConfig = field(default_factory=SigmaConfig)
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
+    objective: Objective = Objective.reward  # what members are compared by
     seed: int = 0
     init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
     init_state: str = "best"  # of it: best, last, or a number of updates

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from esagent.report.text import amount, duration, number
+from esagent.report.text import amount, duration, number, trained_on
 
 _METRICS = {"greedy_reward": "reward", "greedy_success": "success", "sampled_reward": "sampled"}
 _LEGEND = "reward, success: greedy; sampled: mean reward of the samples; pass@k: unbiased"
@@ -66,6 +66,7 @@ def _facts(result: Mapping[str, Any]) -> Table:
     facts: Sequence[tuple[str, str]] = (
         ("model", str(result.get("model") or "")),
         ("state", f"after {result['state']} of {result.get('updates')} updates" if "state" in result else "base"),
+        ("trained on", trained_on(result.get("objective"))),
         ("samples", f"{result['k']} per task, temperature {result['temperature']:g}" if result.get("k") else "none"),
         ("decoding", f"{result.get('decoding') or ''}"),
         ("unscored", ", ".join(result.get("unscored") or ())),

@@ -33,6 +33,7 @@ def row(run: Run, now: datetime) -> dict[str, Any]:
         "id": run.directory.id,
         "path": str(run.directory.path),
         "state": run.state,
+        "objective": run.objective,
         "detail": run.detail,
         "updates": run.updates,
         "steps": run.steps,
@@ -53,7 +54,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Table:
         found.add_column(heading, justify="right", no_wrap=True)
     for line in rows:
         steps = f"{line['updates']}/{line['steps'] if line['steps'] is not None else '?'}"
-        cells = [line["run"], line["state"], steps, _arrow(line["pool"]), _arrow(line["heldout"])]
+        state = line["state"] + (", supervised" if line["objective"] == "likelihood" else "")
+        cells = [line["run"], state, steps, _arrow(line["pool"]), _arrow(line["heldout"])]
         found.add_row(*map(Text, [*cells, duration(line["seconds"]), age(line["age_seconds"])]))
     return found
 

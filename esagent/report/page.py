@@ -12,11 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
 from esagent.report import conversation, figures
+from esagent.report.calibration import calibration_rows
 from esagent.report.evaluation import interval
 from esagent.report.examples import examples
 from esagent.report.overview import overview
 from esagent.report.run import Run
-from esagent.report.text import amount, duration, number, size
+from esagent.report.text import amount, duration, number, size, trained_on
 from esagent.runs.atomic import write_text
 
 _LABELS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
@@ -51,6 +52,8 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
         "duration": duration,
         "bytes": size,
         "interval": interval,
+        "trained_on": trained_on,
+        "calibration_rows": calibration_rows,
         "signed_interval": lambda value: interval(value, signed=True),
     }
     environment.globals |= {

@@ -21,10 +21,19 @@ class Progress:
     """Context manager that shows how far a run is. Writes to stderr only; stdout belongs to data."""
 
     def __init__(
-        self, total_steps: int, modules: Sequence[str], json_mode: bool = False, stream: TextIO | None = None
+        self,
+        total_steps: int,
+        modules: Sequence[str],
+        json_mode: bool = False,
+        stream: TextIO | None = None,
+        fitness: str = "reward",
     ) -> None:
-        """modules: names of the searched blocks, in display order. json_mode: plain lines even on a terminal."""
+        """modules: names of the searched blocks, in display order. json_mode: plain lines even on a terminal.
+
+        fitness: what members are compared by, in a word or two.
+        """
         self._total = total_steps
+        self._fitness = fitness
         self._modules = tuple(modules)
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
         self._start = time.monotonic()
@@ -74,7 +83,7 @@ class Progress:
         self._done = step
         self._doing = "training"
         self._numbers = [
-            ("reward", f"{number(reward_mean)} ± {number(reward_std)}"),
+            (self._fitness, f"{number(reward_mean)} ± {number(reward_std)}"),
             ("sigma", per_module(self._ordered(sigma))),
             ("directions", per_module(self._ordered(counts))),
             ("speed", f"{amount(tokens_per_second)} tokens/s"),
@@ -86,6 +95,10 @@ class Progress:
     def evaluation(self, step: int, split: str, mean: float) -> None:
         """The unperturbed agent was evaluated after `step` updates; stays on the screen."""
         self._say(f"after step {step}: {split} reward {number(mean)}")
+
+    def show(self, table: Table) -> None:
+        """Something that stays on the screen as it is."""
+        self._console.print(table)
 
     def _ordered(self, values: Mapping[str, float]) -> dict[str, float]:
         names = [name for name in self._modules if name in values]

@@ -46,6 +46,17 @@ class Run:
         return f"{self.directory.name}/{self.directory.id}"
 
     @property
+    def objective(self) -> str:
+        """What its members were compared by: reward or likelihood."""
+        return "likelihood" if self.supervised else "reward"
+
+    @property
+    def supervised(self) -> bool:
+        """Whether it was trained on gold outputs, were it for a part of its steps (a fork)."""
+        rows = (row.get("objective") for row in self.history.rows)
+        return "likelihood" in (self.config.get("objective"), *rows)
+
+    @property
     def steps(self) -> int | None:
         """Updates that the run was to make."""
         budget = self.config.get("budget")

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from esagent.report.text import amount, duration, number
+from esagent.report.calibration import calibration_table
+from esagent.report.text import amount, duration, number, trained_on
 
 _SPLITS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
 
@@ -27,6 +28,8 @@ def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> N
     signals = signals_table(summary)
     if signals.row_count:
         console.print(signals)
+    if summary.get("calibration"):
+        console.print(calibration_table(summary["calibration"]))
     console.print(_facts(summary))
     if summary.get("run"):
         console.print(_next(summary))
@@ -69,6 +72,7 @@ def _facts(summary: Mapping[str, Any]) -> Table:
     )
     facts = {
         "model": str(summary.get("model") or ""),
+        "trained on": trained_on(summary.get("objective")),
         "decoding": str(summary.get("decoding") or ""),
         "seed": str(summary.get("seed", "")),
         "chosen state": state,

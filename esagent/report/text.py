@@ -60,3 +60,9 @@ def size(count: int) -> str:
             break
         value /= 1000
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def trained_on(objective: str | None) -> str:
+    """An objective in words, "" when it is not known."""
+    known = {"reward": "reward", "likelihood": "log-likelihood of gold outputs (supervised)"}
+    return known.get(objective or "", objective or "")

@@ -54,6 +54,11 @@ class RunDirectory:
         return self.path / "journal.jsonl"
 
     @property
+    def calibration(self) -> Path:
+        """What sigma=auto found before the first step (JSON)."""
+        return self.path / "calibration.json"
+
+    @property
     def metrics(self) -> Path:
         """One row per step and per evaluation (JSON lines)."""
         return self.path / "metrics.jsonl"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from esagent.config.layers import parse_layers
+from esagent.config.names import WEIGHT_SPACES
 from esagent.config.schema import Config, SpaceConfig
 from esagent.errors import ConfigError
 from esagent.runs.directory import RunDirectory
@@ -23,6 +24,8 @@ from esagent.runs.snapshots import newest_verified
 from esagent.runs.states import State, find_state
 
 _log = logging.getLogger(__name__)
+_OWN = {"core": ("rank", "init"), "lora": ("rank",), "lowrank": ("vectors",)}
+"""By space, the settings of its own that its tensors depend on."""
 
 
 class Startable(Replayable, Protocol):
@@ -109,12 +112,15 @@ def _at(config: Config, state: State) -> Config:
 
 def _differences(there: SpaceConfig, here: SpaceConfig, depth: int | None) -> Iterator[tuple[str, object, object]]:
     """Name and both values of every setting that has to be the same and is not."""
-    names = ["name", "positions", *(["rank", "init"] if here.name == "core" else [])]
-    for name in names:
+    weights = here.name in WEIGHT_SPACES
+    own = [*_OWN.get(here.name, ()), *(["scale", "precision"] if weights else [])]
+    for name in ["name", "positions", *own]:
         before, now = getattr(there, name), getattr(here, name)
         if before != now:
             yield f"space.{name}", getattr(before, "value", before), getattr(now, "value", now)
-    for name in ("sites", "modules"):
+    if here.name == "lora" and (there.sigma_a > 0) != (here.sigma_a > 0):  # A is searched in one of them alone
+        yield "space.sigma_a", there.sigma_a, here.sigma_a
+    for name in ("sites", "modules", *(["include", "exclude"] if weights else [])):
         before, now = getattr(there, name), getattr(here, name)
         if sorted(before) != sorted(now):
             yield f"space.{name}", f"[{','.join(before)}]", f"[{','.join(now)}]"

@@ -21,6 +21,8 @@ from esagent.spaces.tensors import SearchTensor, Setting
 class BiasSpace:
     """Additive vectors on the outputs of `sites`, one set per module."""
 
+    in_place = False
+
     def __init__(
         self, sites: Sequence[Site], modules: Sequence[str], partition: Partition, answers_only: bool = False
     ) -> None:

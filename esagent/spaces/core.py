@@ -24,6 +24,8 @@ from esagent.spaces.tensors import SearchTensor, Setting
 class CoreSpace:
     """r x r cores at `sites`, one set per module."""
 
+    in_place = False
+
     def __init__(
         self,
         sites: Sequence[Site],

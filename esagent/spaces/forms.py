@@ -1,4 +1,4 @@
-"""How noise lies in a tensor: independent numbers (dense), or the low-rank form of `lowrank.py`.
+"""How noise lies in a tensor: independent numbers (dense), or a product of two thin factors (`factored.py`).
 
 A form is a pure function of (direction seed, tensor, element range); perturbation, update, replay and audit all use it.
 """
@@ -6,6 +6,7 @@ A form is a pure function of (direction seed, tensor, element range); perturbati
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -28,16 +29,19 @@ class NoiseForm(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class Dense:
-    """Independent standard normal numbers."""
+    """Independent standard normal numbers, made on `device`."""
+
+    device: torch.device | str = "cpu"
 
     def draw(self, seed: int, tensor: SearchTensor, start: int, count: int) -> Tensor:
         """Noise of the tensor's own stream."""
-        return gaussian(seed, tensor.name, start, count)
+        return gaussian(seed, tensor.name, start, count, self.device)
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
         """One direction after the other."""
-        total = torch.zeros(count, dtype=torch.float64)
+        total = torch.zeros(count, dtype=torch.float64, device=self.device)
         for seed, weight in terms:
             if isinstance(weight, Tensor) or weight != 0.0:
                 total += weight * self.draw(seed, tensor, start, count).double()

@@ -142,7 +142,7 @@ class Parameters:
         direction, after = advance(update.rule, estimate, here, update.step, update.scalars)
         for slot, value in after.items():
             if slot not in state:
-                state[slot] = torch.zeros(tensor.size)
+                state[slot] = torch.zeros(tensor.size, device=value.device)
             state[slot][start:end] = value.float()
         return direction
 

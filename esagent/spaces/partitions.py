@@ -70,6 +70,7 @@ class RandomParts:
 
     count: int
     redraw: bool = True
+    device: torch.device | str = "cpu"
 
     def blocks(self, tensors: Sequence[SearchTensor]) -> tuple[Block, ...]:
         """part-0 ... part-(K-1), of the expected size."""
@@ -81,17 +82,18 @@ class RandomParts:
         """A number for each element."""
         if not any(by_block.values()):
             return 0.0
-        table = torch.tensor([by_block.get(f"part-{k}", 0.0) for k in range(self.count)])
+        table = torch.tensor([by_block.get(f"part-{k}", 0.0) for k in range(self.count)], device=self.device)
         return table[self._parts(tensor, key, start, count)]
 
     def sums(self, tensor: SearchTensor, values: Tensor, key: int, start: int) -> dict[str, float]:
         """By the part of each element."""
         found = self._parts(tensor, key, start, len(values))
-        sums = torch.bincount(found, weights=values.double(), minlength=self.count)
+        # On the CPU, where a sum has one order.
+        sums = torch.bincount(found.cpu(), weights=values.double().cpu(), minlength=self.count)
         return {f"part-{k}": float(sums[k]) for k in range(self.count)}
 
     def _parts(self, tensor: SearchTensor, key: int, start: int, count: int) -> Tensor:
-        return parts(key if self.redraw else 0, tensor.name, start, count, self.count)
+        return parts(key if self.redraw else 0, tensor.name, start, count, self.count, self.device)
 
 
 def by_owner(tensor: SearchTensor) -> str:
@@ -122,6 +124,6 @@ LABELS: dict[str, Callable[[SearchTensor], str]] = {
 }
 
 
-def make_partition(name: str, parts: int, redraw: bool) -> Partition:
-    """The partition called `name`, which must be known."""
-    return RandomParts(parts, redraw) if name == "random" else Grouped(LABELS[name])
+def make_partition(name: str, parts: int, redraw: bool, device: torch.device | str = "cpu") -> Partition:
+    """The partition called `name`, which must be known, of numbers that lie on `device`."""
+    return RandomParts(parts, redraw, device) if name == "random" else Grouped(LABELS[name])

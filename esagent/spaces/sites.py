@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -14,11 +15,11 @@ from esagent.errors import ConfigError
 
 @dataclass(frozen=True)
 class Site:
-    """One linear layer: `path` as in the state dict, without `.weight`."""
+    """One layer that terms are added to, mostly a linear one: `path` as in the state dict, without `.weight`."""
 
     path: str
     layer: int
-    module: nn.Linear
+    module: Any
 
     @property
     def kind(self) -> str:

@@ -70,6 +70,17 @@ def pairing_problems(configs: Sequence[Flat]) -> list[str]:
     return problems
 
 
+def objective_problem(configs: Sequence[Flat], by: Sequence[str]) -> str:
+    """Why runs that were trained on different objectives are not compared; "" where it is asked for by name."""
+    found = sorted({_show(config.get("objective")) for config in configs})
+    if len(found) == 1 or "objective" in by:
+        return ""
+    return (
+        f"runs were trained on different objectives ({', '.join(found)}; likelihood is supervised, by gold outputs): "
+        "to compare them all the same, say so with --by objective"
+    )
+
+
 _SHARED = {
     "base weights": ("model.",),
     "tasks": ("task.",),

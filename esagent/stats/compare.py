@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from esagent.config.nearest import suggest
+from esagent.config.schema import Objective
 from esagent.errors import ConfigError
 from esagent.runs.matching import forked_from
-from esagent.stats.arms import label_arms, pairing_problems
+from esagent.stats.arms import label_arms, objective_problem, pairing_problems
 from esagent.stats.inversion import Limits, sign_flip_interval
-from esagent.stats.pairs import complete
+from esagent.stats.pairs import Grid, complete
 from esagent.stats.results import METRICS, Measure, Result, measure
 from esagent.stats.signflip import SignFlip, sign_flip
 
@@ -82,6 +83,9 @@ def compare(
     if metric not in METRICS:
         raise ConfigError(f"--metric {metric}: {suggest(metric, METRICS)}")
     labels = label_arms([result.config for result in results], by)
+    mixed = objective_problem([result.config for result in results], by)
+    if mixed:
+        raise ConfigError(mixed)
     base = _choose(baseline, list(dict.fromkeys(labels)))
     study = complete(results, labels)
     used = [run for runs in study.grid.values() for run in runs.values()]
@@ -98,12 +102,21 @@ def compare(
     comparisons = tuple(_compare(arm, reference, confidence) for arm in arms if arm is not reference)
     notes = [
         *pairing_problems([run.config for run in used]),
+        *(f"arm {arm} is supervised: trained on the log-likelihood of gold outputs" for arm in _supervised(study.grid)),
         *(f"{run.path} is a fork: its first steps had other settings" for run in used if forked_from(run.path)),
         *(f"{run.path} is passed over: it is not finished, another of its pair is" for run in study.passed_over),
     ]
     return Report(
         metric, base, confidence, study.seeds, budget if metric == "auc" else None, arms, comparisons, tuple(notes)
     )
+
+
+def _supervised(grid: Grid) -> list[str]:
+    return [
+        arm
+        for arm, runs in grid.items()
+        if any(run.config.get("objective") == Objective.likelihood.value for run in runs.values())
+    ]
 
 
 def _compare(arm: Arm, baseline: Arm, confidence: float) -> Comparison:

@@ -51,8 +51,9 @@ class Sums:
 class ScriptedBackend:
     """Answers every request by a function of it; keeps the batches it was given."""
 
-    def __init__(self, answer: Callable[[Request], str | Completion]) -> None:
+    def __init__(self, answer: Callable[[Request], str | Completion], together: int | None = None) -> None:
         self.answer = answer
+        self.together = together
         self.batches: list[list[Request]] = []
 
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:

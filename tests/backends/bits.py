@@ -14,7 +14,8 @@ class Bits:
     def __init__(self, backend: Any) -> None:
         self.seen: set[bytes] = set()
         network = backend._network
-        original, greedy = network.logits, network.greedy
+        passes = backend._engine._passes
+        original, greedy = network.logits, passes.greedy
         self._real = 1
 
         def logits(hidden: Tensor) -> Tensor:
@@ -23,8 +24,8 @@ class Bits:
             self._real = max(1, self._real - len(out))
             return out
 
-        def chosen(hidden: Tensor) -> Tensor:
-            self._real = len(hidden)
-            return greedy(hidden)
+        def chosen(states: Tensor, slots: list[int]) -> Tensor:
+            self._real = len(states)
+            return greedy(states, slots)
 
-        network.logits, network.greedy = logits, chosen
+        network.logits, passes.greedy = logits, chosen

@@ -14,14 +14,19 @@ from torch import Tensor, nn
 
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
-from esagent.spaces.base import AdapterSpace
+from esagent.spaces.base import AdapterSpace, Space
 
 
-def materialise(model: nn.Module, space: AdapterSpace, module: str, member: Perturbation | None) -> nn.Module:
-    """A stock copy of `model` with the module's perturbed parameters folded into its weights and biases."""
+def materialise(model: nn.Module, space: Space, module: str, member: Perturbation | None) -> nn.Module:
+    """A stock copy of `model` with the module's perturbed parameters in, or folded into, its weights and biases."""
     plain = copy.deepcopy(model)
     plain.config._attn_implementation = "eager"
-    weights, biases = space.dense(space.parameters.values(module, member))
+    values = space.parameters.values(module, member)
+    if not isinstance(space, AdapterSpace):
+        for name, value in values.items():
+            parameter = plain.get_parameter(name)
+            parameter.data.copy_(value.view_as(parameter))
+    weights, biases = space.dense(values) if isinstance(space, AdapterSpace) else ({}, {})
     for site, change in weights.items():
         plain.get_submodule(site).weight.data += change.to(model.dtype)
     for site, bias in biases.items():
@@ -35,20 +40,27 @@ def materialise(model: nn.Module, space: AdapterSpace, module: str, member: Pert
 
 @torch.inference_mode()
 def complete(
-    model: nn.Module, tokenizer: Any, space: AdapterSpace, request: Request, members: Sequence[Perturbation]
+    model: nn.Module, tokenizer: Any, space: Space, request: Request, members: Sequence[Perturbation]
 ) -> tuple[str, list[int], list[Tensor]]:
     """Greedy completion of one request: its text, its tokens, and the logits [vocabulary] behind each token."""
     member = None if request.member == UNPERTURBED else members[request.member]
     plain = materialise(model, space, request.module, member)
+    return alone(plain, tokenizer, request, materialise(model, space, "", None) if space.answers_only else None)
+
+
+@torch.inference_mode()
+def alone(
+    plain: nn.Module, tokenizer: Any, request: Request, base: nn.Module | None = None
+) -> tuple[str, list[int], list[Tensor]]:
+    """The same for a stock model `plain`. base: what reads the prompt but for its last token, `plain` by default."""
     ids = [
         i for text in (request.prefix, request.prompt) for i in tokenizer(text, add_special_tokens=False)["input_ids"]
     ]
     tokens: list[int] = []
     seen: list[Tensor] = []
-    base = materialise(model, space, "", None)
     while len(tokens) < request.max_new_tokens:
-        read = base(torch.tensor([ids[:-1]]), use_cache=True).past_key_values if space.answers_only else None
-        rest = ids[-1:] + tokens if space.answers_only else ids + tokens
+        read = base(torch.tensor([ids[:-1]]), use_cache=True).past_key_values if base else None
+        rest = ids[-1:] + tokens if base else ids + tokens
         logits = plain(torch.tensor([rest]), past_key_values=read).logits[0, -1].float()
         seen.append(logits)
         tokens.append(int(logits.argmax()))

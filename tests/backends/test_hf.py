@@ -24,6 +24,8 @@ SPACES = {
     "core-random": SpaceConfig(
         name="core", layers="1-3", sites=["q_proj"], rank=3, init="orthonormal", positions=Positions.answer
     ),
+    "lora": SpaceConfig(name="lora", layers="2,3", sites=["o_proj", "down_proj"], rank=3, positions=Positions.all),
+    "lora-both": SpaceConfig(name="lora", layers="1-3", sites=["q_proj"], rank=2, sigma_a=1.0),
 }
 PREFIXES = {
     "planner": "Task: add 2 and 3\nPlan: calculate\n\nTask: what day is it\nPlan: look up\n",

@@ -24,6 +24,9 @@ MODULES = ("planner", "caller")
 SPACES = {
     "bias": SpaceConfig(name="bias", layers="2-3", positions=Positions.answer),
     "core": SpaceConfig(name="core", layers="1-3", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
+    "lora": SpaceConfig(
+        name="lora", layers="2-3", sites=["o_proj", "up_proj"], rank=3, sigma_a=0.5, positions=Positions.all
+    ),
 }
 MEMBERS = tuple(
     Perturbation(direction_seed(3, 0, i), sign, dict.fromkeys(blocks, 0.7))

@@ -19,6 +19,7 @@ from esagent.config.schema import (
     Config,
     DType,
     ModelConfig,
+    Positions,
     SigmaConfig,
     SpaceConfig,
     TaskConfig,
@@ -31,15 +32,29 @@ from esagent.train import resume, train
 from tests.helpers.tiny import make_tiny_folder
 
 
-def job(folder: Path, runs_dir: Path) -> Config:
+def full(precision: str) -> SpaceConfig:
+    return SpaceConfig("full", "all", [], positions=Positions.all, partition="whole", precision=precision)
+
+
+SPACES = {
+    "bias": (SpaceConfig(layers="2-3"), 0.5),
+    "full": (full("master"), 0.05),
+    "full-stochastic": (full("stochastic"), 0.05),
+    "lora": (SpaceConfig("lora", "2-3", rank=2, sigma_a=0.5), 0.5),
+    "lowrank": (replace(full("master"), name="lowrank", rank=1), 0.05),
+    "lowrank-stochastic": (replace(full("stochastic"), name="lowrank", rank=2), 0.05),
+}
+
+
+def job(folder: Path, runs_dir: Path, space: SpaceConfig, sigma: float) -> Config:
     return Config(
         model=ModelConfig(source=str(folder), dtype=DType.bfloat16),
         backend=BackendConfig(deterministic=True),
         agent=AgentConfig(target="tests.backends.letters:LetterAgent"),
         task=TaskConfig(target="tests.backends.letters:LetterFamily", pool=4, validation=0, heldout=2),
         algorithm=AlgorithmConfig(directions=4),
-        sigma=SigmaConfig(start=0.5),
-        space=SpaceConfig(layers="2-3"),
+        sigma=SigmaConfig(start=sigma),
+        space=space,
         budget=BudgetConfig(4, 3, evaluate_every=2, snapshot_every=3),
         runs_dir=str(runs_dir),
     )
@@ -76,8 +91,9 @@ def outcome(path: Path) -> tuple[list[Any], list[Any]]:
     return journal, [(row["step"], row["split"], row["rewards"]) for row in rows]
 
 
-def test_a_resumed_run_is_the_undisturbed_run(tmp_path: Path) -> None:
-    config = job(make_tiny_folder(tmp_path / "model", "llama"), tmp_path / "whole")
+@pytest.mark.parametrize(("space", "sigma"), SPACES.values(), ids=SPACES)
+def test_a_resumed_run_is_the_undisturbed_run(tmp_path: Path, space: SpaceConfig, sigma: float) -> None:
+    config = job(make_tiny_folder(tmp_path / "model", "llama"), tmp_path / "whole", space, sigma)
     summary = train(config, json_mode=True)
     journal, evaluations = outcome(run_of(config))
     assert len({record["digest"] for record in journal}) == 4, "every step must move, or the test proves nothing"

@@ -46,6 +46,9 @@ SETTINGS: list[Case] = [
     ("train =3", 2, [("=3", "no such key")]),
     ("train budget", 2, [("'budget'", "key=value")]),
     ("train budget.steps=two", 2, [("budget.steps=two", "Integer")]),
+    ("train objective=loss", 2, [("objective=loss", "reward, likelihood")]),
+    ("train sigma=auto sigma.per=module", 2, [("sigma.per=module", "block, all")]),
+    ("train sigma=atuo", 2, [("sigma=atuo", "did you mean auto?")]),
     ("train budget.steps=1.5", 2, [("budget.steps=1.5", "Integer")]),
     ("train sigma.start=high", 2, [("sigma.start=high", "Float")]),
     ("train space.sites=down_proj", 2, [("space.sites=down_proj",)]),
@@ -76,6 +79,19 @@ SETTINGS: list[Case] = [
 CONTRADICTIONS: list[Case] = [
     ("train space.rank=4", 2, [("space.rank=4", "space=bias has none", "space=core")]),
     ("train space.init=orthonormal", 2, [("space.init=orthonormal", "space=core")]),
+    ("train space=lora space.init=orthonormal", 2, [("space.init=orthonormal", "space=lora has none", "space=core")]),
+    ("train space=core space.sigma_a=1", 2, [("space.sigma_a=1.0", "space=core has none", "space=lora")]),
+    ("train space=lora space.sigma_a=1 space.sigma_b=0", 2, [("space.sigma_b=0.0", "changes nothing")]),
+    ("train space=core space.vectors=none", 2, [("space.vectors=none", "space=core has none", "space=lowrank")]),
+    ("train space=lowrank space.vectors=dens", 2, [("space.vectors=dens", "did you mean dense?")]),
+    ("train space=lowrank space.partition=random", 2, [("space.partition=random", "one sigma per matrix", "layer")]),
+    ("train space=lowrank space.partition=module", 2, [("space.partition=module", "space=lowrank", "whole")]),
+    ("train space=lowrank space.positions=answer", 2, [("space.positions=answer", "space.positions=all")]),
+    ("train space=lowrank space.modules=[caller]", 2, [("space.modules=[caller]", "all modules share")]),
+    ("train space=lowrank space.layers=last:2", 2, [("space.layers=last:2", "space.include")]),
+    ("train space=lowrank space.init=orthonormal", 2, [("space.init=orthonormal", "space=lowrank has none")]),
+    ("train space=full space.rank=4", 2, [("space.rank=4", "space=full has none", "space=lowrank")]),
+    ("train space=lora space.sigma_a=-1", 2, [("space.sigma_a=-1.0", "from 0")]),
     ("train agent=react agent.constrained=true", 2, [("agent.constrained", "agent=modular")]),
     ("train agent=react space.modules=[caller]", 2, [("space.modules=caller", "policy")]),
     ("train agent.target=a:B agent.constrained=true", 2, [("agent.constrained", "agent.options.constrained")]),
@@ -92,6 +108,16 @@ CONTRADICTIONS: list[Case] = [
     ("train budget.tasks_per_step=99", 2, [("budget.tasks_per_step=99", "1 to 48")]),
     ("train model.revision=main", 2, [("model.revision=main", "hub")]),
     ("train model=./tiny space.layers=4-9", 2, [("space.layers='4-9'", "0-3")]),
+    (
+        "train sigma.target=0.2 sigma.probes=8",
+        2,
+        [("sigma.target=0.2", "sigma=auto"), ("sigma.probes=8", "sigma=auto")],
+    ),
+    ("train sigma=auto sigma.tasks=99", 2, [("sigma.tasks=99", "1 to 48")]),
+    ("train sigma=auto sigma.target=1.5", 2, [("sigma.target=1.5", "from 0.01 to 0.99")]),
+    ("train sigma=auto sigma.keep=-1", 2, [("sigma.keep=-1.0", "from 0 to 1")]),
+    ("train sigma=auto sigma.probes=0", 2, [("sigma.probes=0", "from 1")]),
+    ("train objective=likelihood agent=react", 2, [("objective=likelihood", "agent=react", "agent=modular")]),
     ("train init_state=3", 2, [("init_state=3", "init=RUN")]),
 ]
 
@@ -106,6 +132,17 @@ FILES: list[Case] = [
         f"train {MODEL} {ROWS} task.path=rows.jsonl task.pool=400",
         2,
         [("rows.jsonl", "400 were asked for", "task.pool")],
+    ),
+    (f"train {ROWS} task.path=rows.jsonl objective=likelihood", 2, [("task=jsonl has no gold outputs", "reward")]),
+    (
+        f"train {MODEL} {SMALL} task.target=my_family:MyFamily objective=likelihood",
+        2,
+        [
+            (
+                "objective=likelihood: legs has no gold outputs for this agent",
+                "one of caller where the agent asks its planner",
+            )
+        ],
     ),
     (f"train {MODEL} {ROWS} task.path=rows.jsonl task.scorer=exat", 2, [("task.scorer", "exat", "exact")]),
     (f"train {MODEL} {ROWS} task.path=rows.jsonl task.scorer=nowhere:f", 2, [("task.scorer", "nowhere")]),
@@ -147,6 +184,7 @@ FILES: list[Case] = [
     (f"train {MODEL} {SMALL} model.prompt_style=chat", 2, [("model.prompt_style=chat", "no chat template")]),
     (f"train {MODEL} {SMALL} space.sites=[down_prj]", 2, [("down_prj", "down_proj")]),
     (f"train {MODEL} {SMALL} space=core space.rank=99 space.layers=last:2", 2, [("space.rank=99", "at most 64")]),
+    (f"train {MODEL} {SMALL} space=lora space.rank=99 space.layers=last:2", 2, [("space.rank=99", "at most 64")]),
     (f"train {MODEL} {SMALL} backend.device=cuda:99", 3, [("backend.device=cuda:99", "CUDA devices")]),
     ("train runs_dir=rows.jsonl", 2, [("runs_dir=rows.jsonl", "is not a folder")]),
     ("train runs_dir=rows.jsonl/deeper", 2, [("runs_dir=rows.jsonl/deeper", "rows.jsonl is not a folder")]),
@@ -220,6 +258,7 @@ def make_files(folder: Path, run: RunDirectory) -> None:
     (folder / "own-conf" / "budget").mkdir(parents=True)
     (folder / "own-conf" / "budget" / "mine.yaml").write_text("stesp: 3\n")
     (folder / "own-conf" / "budget" / "torn.yaml").write_text("steps: [3\n")
+    shutil.copyfile(Path(__file__).parents[2] / "docs" / "examples" / "my_family.py", folder / "my_family.py")
     make_tiny_folder(folder / "tiny")
     _models(folder)
     _runs(folder / "runs", run)

@@ -33,6 +33,31 @@ def test_core_searches_rank_squared_numbers_a_site() -> None:
     assert cost.searched_numbers == 4 * 2 * 2 * 16
 
 
+@pytest.mark.parametrize(("sigma_a", "per_layer"), [(0.0, 576 + 576), (0.5, 576 + 576 + 576 + 1536)])
+def test_lora_searches_rank_rows_a_side(sigma_a: float, per_layer: int) -> None:
+    cost = plan(compose(["space=lora", "space.rank=3", "space.layers=last:2", f"space.sigma_a={sigma_a}"]))
+    assert cost.searched_numbers == 4 * 2 * 3 * per_layer
+
+
+def test_full_searches_every_number_and_keeps_one_copy_of_it() -> None:
+    numbers = 134_515_008
+    cost = plan(compose(["space=full"]))
+    assert (cost.blocks, cost.directions) == (("whole",), 24.0)
+    assert cost.searched_numbers == numbers
+    assert cost.memory_bytes["searched"] == 4 * numbers
+    assert cost.disk_bytes["snapshots"] == 5 * 4 * numbers
+    assert plan(compose(["space=full", "space.precision=stochastic"])).memory_bytes["searched"] == 2 * numbers
+    assert plan(compose(["space=full", "space.include=[mlp]"])).searched_numbers is None
+    assert cost.computed_tokens > plan(compose(["space.positions=all", "allocation=joint"])).computed_tokens
+
+
+def test_blocks_are_those_of_the_partition() -> None:
+    by_layer = plan(compose(["space.partition=layer", "space.layers=last:2"]))
+    assert (by_layer.blocks, by_layer.directions) == (("layer-28", "layer-29"), 12.0)
+    assert by_layer.searched_numbers == 4 * 2 * 576
+    assert plan(compose(["space.partition=random", "space.parts=3"])).blocks == ("part-0", "part-1", "part-2")
+
+
 def test_work_of_a_small_job_by_hand() -> None:
     """One searched module, two members, nothing kept, no guesses: every term can be written down."""
     config = compose(

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,25 @@ from tests.helpers.tiny import CHATML, HYBRID
 from tests.helpers.trained import tiny_run
 
 ANSWER, ALL = Positions.answer, Positions.all
+FULL = SpaceConfig("full", "all", [], positions=ALL, partition="whole")
 
 RUNS: dict[str, tuple[Any, ...]] = {
     "default": ("llama", SpaceConfig(layers="2-3", positions=ANSWER)),
     "core": ("qwen3", SpaceConfig("core", "1-3", ["o_proj", "down_proj"], positions=ALL, rank=4)),
     "core-answer": ("qwen2", SpaceConfig("core", "2-3", ["q_proj"], positions=ANSWER, rank=4)),
+    "lora": ("qwen2", SpaceConfig("lora", "2-3", ["q_proj", "down_proj"], positions=ALL, rank=3)),
+    "react-lora": ("llama", SpaceConfig("lora", "1-3", positions=ALL, rank=2, sigma_a=0.5), "react"),
+    "lowrank": (
+        "llama",
+        SpaceConfig("lowrank", "all", [], positions=ALL, partition="whole", rank=2, scale="relative"),
+    ),
     "vectors": ("qwen2", SpaceConfig(layers="last:2", modules=["planner", "synthesizer"], positions=ALL)),
     "react-core": ("llama", SpaceConfig("core", "2-3", positions=ALL, init="orthonormal"), "react"),
     "react-vectors": ("llama", SpaceConfig(layers="2-3", positions=ALL), "react"),
     "react-biased": ("qwen2", SpaceConfig(layers="2-3", sites=["q_proj"], positions=ALL), "react"),
     "react-unbiased": ("qwen3", SpaceConfig(layers="2-3", positions=ALL), "react"),
+    "full": ("llama", FULL),
+    "full-chosen": ("qwen3", replace(FULL, include=["layers"], exclude=["norm"], scale="relative", partition="layer")),
     "chat": ("qwen2", SpaceConfig(layers="2-3", positions=ANSWER), "react", CHATML),
     "hybrid": (HYBRID, SpaceConfig("core", "1-3", ["out_proj", "o_proj"], positions=ALL, rank=4)),
     "hybrid-answer": (HYBRID, SpaceConfig(layers="1-3", sites=["in_proj_z", "down_proj"], positions=ANSWER)),
@@ -56,6 +66,10 @@ EXPORTS = [
     ("core", "peft", "1"),
     ("core", "hooks", "last"),
     ("core-answer", "hooks", "last"),
+    ("lora", "peft", "best"),
+    ("lowrank", "hf", "best"),
+    ("react-lora", "peft", "1"),
+    ("react-lora", "hf", "best"),
     ("vectors", "peft", "best"),
     ("vectors", "hooks", "best"),
     ("react-core", "peft", "best"),
@@ -63,6 +77,10 @@ EXPORTS = [
     ("react-vectors", "peft", "best"),
     ("react-vectors", "hf", "1"),
     ("react-biased", "hf", "best"),
+    ("full", "hf", "best"),
+    ("full", "hf", "1"),
+    ("full-chosen", "hf", "0"),
+    ("full-chosen", "hf", "last"),
     ("chat", "hooks", "best"),
     ("hybrid", "peft", "best"),
     ("hybrid-answer", "hooks", "best"),
@@ -133,6 +151,7 @@ class Noted:
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
+        self.together = backend.together
         self.seen: list[tuple[Request, Completion]] = []
 
     def generate(self, requests: Sequence[Request], members: Sequence[Any]) -> list[Completion]:
@@ -171,7 +190,7 @@ def test_training_changed_what_the_agent_says(runs: Callable[[str], RunDirectory
 
 
 @pytest.mark.parametrize(
-    ("name", "format"), [("default", "hooks"), ("core", "peft"), ("core", "hooks"), ("vectors", "peft")]
+    ("name", "format"), [("default", "hooks"), ("core", "peft"), ("core", "hooks"), ("vectors", "peft"), ("full", "hf")]
 )
 def test_every_module_answers_as_in_the_run(written, name: str, format: str) -> None:
     """Also the caller, which a random model never comes to; long answers, and a prefix."""
@@ -287,6 +306,8 @@ REFUSED = [
     ("vectors", "hf", "best", r"--format hf: planner, selector"),
     ("react-unbiased", "hf", "best", r"down_proj of Qwen3ForCausalLM takes no bias"),
     ("core", "peff", "best", r"--format peff: did you mean peft\? choose from peft, hf, hooks"),
+    ("full", "peft", "best", "--format peft: space=full moved the model's own weights; use --format hf"),
+    ("full", "hooks", "best", "--format hooks: space=full"),
     ("core", None, "3", "has done 2 updates"),
     ("core", None, "latest", "must be best, last, or a number"),
 ]

@@ -199,6 +199,21 @@ def test_other_weights_are_refused_and_nothing_is_written(parent: RunDirectory, 
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [({"rank": 2}, "space.rank is 8 there and 2 here"), ({"sigma_a": 0.5}, "space.sigma_a is 0.0 there and 0.5 here")],
+)
+def test_an_adapter_of_another_shape_is_refused(parent: RunDirectory, tmp_path: Path, change: dict, part: str) -> None:
+    """A that was frozen there is no part of its states; one that moved there cannot be taken for the frozen one."""
+    copy = RunDirectory(tmp_path / "adapters")
+    shutil.copytree(parent.path, copy.path)
+    copy.config.write_text(copy.config.read_text().replace("name: bias", "name: lora"))
+    here = replace(SpaceConfig(), name="lora", sigma_b=3.0)
+    assert list(parent_problems(Config(init=str(copy.path), space=here), 30)) == []
+    (problem,) = parent_problems(Config(init=str(copy.path), space=replace(here, **change)), 30)
+    assert part in problem
+
+
 def test_other_modules_are_refused_and_nothing_is_written(parent: RunDirectory, tmp_path: Path) -> None:
     def other(config: Config):
         return replace(vector_parts(config), backend=VectorBackend(("finder", "reader")))

@@ -17,6 +17,8 @@ SPACES = {
     "bias": SpaceConfig(name="bias", layers="1-3", sites=["down_proj", "q_proj"]),
     "core-svd": SpaceConfig(name="core", layers="3", sites=["o_proj", "up_proj"], rank=5, init="svd"),
     "core-orthonormal": SpaceConfig(name="core", layers="0,3", sites=["k_proj"], rank=4, init="orthonormal"),
+    "lora": SpaceConfig(name="lora", layers="0-1", sites=["v_proj", "down_proj"], rank=3),
+    "lora-both": SpaceConfig(name="lora", layers="2", sites=["gate_proj"], rank=4, sigma_a=0.7, sigma_b=2.0),
 }
 
 
@@ -88,6 +90,7 @@ def test_layers_that_make_no_sense_are_refused(text: str) -> None:
         (SpaceConfig(sites=["down_prj"], layers="0"), "down_proj"),
         (SpaceConfig(layers="0", modules=["plannr"]), "plannr"),
         (SpaceConfig(name="core", layers="0", rank=999), "rank"),
+        (SpaceConfig(name="lora", layers="0", rank=65), "rank=65.*at most 64"),
         (SpaceConfig(name="coar", layers="0"), "core"),
     ],
 )

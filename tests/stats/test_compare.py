@@ -110,3 +110,22 @@ def test_arms_by_name(tmp_path: Path) -> None:
     found = report(tmp_path, baseline="name=a", by=["name"])
     assert found.comparisons[0].differences == {0: pytest.approx(0.2)}
     assert found.comparisons[0].test.p_two_sided == 1.0
+
+
+def test_objectives_are_not_mixed_unless_it_is_said(tmp_path: Path) -> None:
+    write_study(tmp_path, {"objective=reward": [0.5, 0.6], "objective=likelihood": [0.7, 0.8]})
+    results = find_results([str(tmp_path)])
+    with pytest.raises(ConfigError, match=r"different objectives \(likelihood, reward; .*supervised.* --by objective"):
+        compare(results, metric="auc", baseline="reward")
+    report = compare(results, metric="auc", baseline="reward", by=["objective"])
+    assert [arm.label for arm in report.arms] == ["objective=likelihood", "objective=reward"]
+    assert any("arm objective=likelihood is supervised" in note for note in report.notes)
+
+
+def test_two_arms_of_one_objective_are_compared_and_labelled(tmp_path: Path) -> None:
+    """Runs of either kind among themselves need nothing said; supervised arms are called so."""
+    for arm in ("algorithm.shaping=none", "algorithm.shaping=ranks"):
+        for seed in (0, 1):
+            write_run(tmp_path / f"{arm}-{seed}", [arm, f"seed={seed}", "objective=likelihood"])
+    report = compare(find_results([str(tmp_path)]), metric="final", baseline="none")
+    assert sum("is supervised" in note for note in report.notes) == 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -16,30 +16,38 @@ from esagent.backends.base import Applied
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
 from esagent.backends.hf.engines import free_memory, make_engine
-from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
+from esagent.backends.hf.jobs import Job, Meter, Tokens
 from esagent.backends.hf.slots import Hooks, Slots
 from esagent.config.schema import BackendConfig
 from esagent.core.episode import Completion, Cost, Request
 from esagent.core.population import Block, Perturbation, Update
 from esagent.errors import RunError
 from esagent.models.chat import render
-from esagent.spaces.base import AdapterSpace
+from esagent.spaces.base import Space
+from esagent.spaces.tensors import Setting
+from esagent.spaces.weights import Weights
 
 _ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
 
+_Result = TypeVar("_Result")
+
 
 class HFBackend:
-    """Holds the base weights (never touched) and the searched parameters of `space`."""
+    """Holds the model and the searched parameters of `space`, which are beside the model or the model's own."""
 
-    def __init__(self, model: Any, tokenizer: Any, space: AdapterSpace, config: BackendConfig) -> None:
+    def __init__(self, model: Any, tokenizer: Any, space: Space, config: BackendConfig) -> None:
         self.space = space
+        self.together = 1 if space.in_place else None
+        self._weights = space.parameters if isinstance(space.parameters, Weights) else None
         self._config = config
         self._tokenizer = tokenizer
         self.meter = Meter()
         kind = model.get_input_embeddings().weight.device.type
         if kind == "cpu":
             keep_freed_memory()
-            pack_linears(model)
+            packed = pack_linears(model)
+            if self._weights:
+                self._weights.watchers.append(packed.refresh)
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
         self._hooks = Hooks({site.path: site.module for site in space.sites})
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
@@ -57,21 +65,10 @@ class HFBackend:
     @torch.inference_mode()
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order; identical ones once."""
-        started = time.perf_counter()
-        self._alone.clear()
-        slots = Slots(self.space, members)
-        jobs: dict[Any, Job] = {}
-        keys: list[Any] = []
-        for number, request in enumerate(requests):
-            job = self._job(request, slots)
-            key = job if self._config.share_requests else number
-            jobs.setdefault(key, job)
-            keys.append(key)
-        self._hooks.use(self.space.terms(slots.settings))
-        before = self.meter.prompt_tokens
-        outcomes = dict(zip(jobs, self._run(list(jobs.values())), strict=True))
+        started, before = time.perf_counter(), self.meter.prompt_tokens
+        jobs, keys, settings = self._prepare(requests, members)
+        outcomes = self._worked(jobs, settings, self._engine.complete)
         completions, seen = [], set()
-        prompt = completion = computed = 0
         for key in keys:
             job, outcome = jobs[key], outcomes[key]
             again = key in seen
@@ -85,14 +82,87 @@ class HFBackend:
                     again,
                 )
             )
-            prompt += len(job.prefix) + len(job.prompt)
-            completion += len(outcome.tokens)
-            computed += 0 if again else 1 + len(outcome.tokens)  # a prompt's last token is read with the answer
+        self._pay(jobs, keys, {key: len(outcome.tokens) for key, outcome in outcomes.items()}, before, started)
+        return completions
+
+    @torch.inference_mode()
+    def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
+        """Mean log-likelihood per token of each text, teacher-forced, identical ones once; see `Backend.score`."""
+        started, before = time.perf_counter(), self.meter.prompt_tokens
+        jobs, keys, settings = self._prepare(requests, members, texts)
+        found = self._worked(jobs, settings, self._engine.likelihoods)
+        self._pay(jobs, keys, {key: len(job.answer) for key, job in jobs.items()}, before, started)
+        return [found[key] for key in keys]
+
+    def _prepare(
+        self, requests: Sequence[Request], members: Sequence[Perturbation], texts: Sequence[str] | None = None
+    ) -> tuple[dict[Any, Job], list[Any], Sequence[Setting | None]]:
+        """The distinct jobs by key, the key of each request, and the parameters of each slot.
+
+        texts: of each request the answer that is to be scored.
+        """
+        self._alone.clear()
+        slots = Slots(self.space, members)
+        jobs: dict[Any, Job] = {}
+        keys: list[Any] = []
+        for number, request in enumerate(requests):
+            job = self._job(request, slots)
+            if texts is not None:
+                answer = self._answer(request, texts[number])
+                job = replace(job, max_new=len(answer), stop=(), choices=(), temperature=0.0, seed=0, answer=answer)
+            key = job if self._config.share_requests else number
+            jobs.setdefault(key, job)
+            keys.append(key)
+        self._hooks.use(self.space.terms(slots.settings))
+        return jobs, keys, slots.settings
+
+    def _answer(self, request: Request, text: str) -> Tokens:
+        """`text` with its end, if it does not have one: what stops the request, or the end of the text.
+
+        A closed question needs none.
+        """
+        if request.choices or any(stop in text for stop in request.stop):
+            tokens = self._encode(text)
+        elif request.stop:
+            tokens = self._encode(text + request.stop[0])
+        else:
+            tokens = (*self._encode(text), self._tokenizer.eos_token_id)
+        if not tokens:
+            raise RunError(f"module {request.module}: an empty text has no likelihood")
+        return tokens
+
+    def _pay(
+        self, jobs: Mapping[Any, Job], keys: Sequence[Any], answers: Mapping[Any, int], before: int, started: float
+    ) -> None:
+        """Count a call that began at `started`. answers: tokens of each job's; before: tokens of prompts until then."""
+        prompt = sum(len(jobs[key].prefix) + len(jobs[key].prompt) for key in keys)
+        completion = sum(answers[key] for key in keys)
+        computed = sum(1 + count for count in answers.values())  # a prompt's last token is read with the answer
         computed += self.meter.prompt_tokens - before
         shared = max(0, prompt + completion - computed)  # below 0 where work was lost to a lack of memory
-        seconds = time.perf_counter() - started
-        self._cost = self._cost + Cost(prompt, completion, shared, len(requests), 0.0, seconds)
-        return completions
+        self._cost += Cost(prompt, completion, shared, len(keys), 0.0, time.perf_counter() - started)
+
+    def _worked(
+        self,
+        jobs: Mapping[Any, Job],
+        settings: Sequence[Setting | None],
+        work: Callable[[Sequence[Job]], list[_Result]],
+    ) -> dict[Any, _Result]:
+        """What `work` makes of each job, by key, under its parameters."""
+        done: dict[Any, _Result] = {}
+        for group in self._groups(jobs):
+            if self._weights and self.space.in_place:
+                setting = settings[jobs[group[0]].slot]
+                self._weights.show(setting.perturbation if setting else None)
+            done.update(zip(group, self._run([jobs[key] for key in group], work), strict=True))
+        return done
+
+    def _groups(self, jobs: Mapping[Any, Job]) -> list[list[Any]]:
+        """Keys of the jobs that one batch may answer: all, or those under the same parameters."""
+        groups: dict[int, list[Any]] = {}
+        for key, job in jobs.items():
+            groups.setdefault(job.slot if self.space.in_place else 0, []).append(key)
+        return list(groups.values())
 
     def _job(self, request: Request, slots: Slots) -> Job:
         slot = slots.of(request)
@@ -128,17 +198,17 @@ class HFBackend:
             self._encoded[text] = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return self._encoded[text]
 
-    def _run(self, jobs: list[Job]) -> list[Outcome]:
-        """All jobs to their end, in batches of bounded size; neighbours share most."""
+    def _run(self, jobs: list[Job], work: Callable[[Sequence[Job]], list[_Result]]) -> list[_Result]:
+        """What `work` makes of all jobs, in batches of bounded size; neighbours share most."""
         self._engine.prepare(jobs)
         order = sorted(range(len(jobs)), key=lambda i: (jobs[i].prefix, jobs[i].prompt, jobs[i].slot))
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, _Result] = {}
         while len(outcomes) < len(order):
             part = order[len(outcomes) : len(outcomes) + self._max_rows]
             # What a batch keeps takes a quarter of the free memory at most.
             part = part[: self._engine.fitting([jobs[i] for i in part], free_memory(self._network.device) // 4)]
             try:
-                outcomes.update(zip(part, self._engine.complete([jobs[i] for i in part]), strict=True))
+                outcomes.update(zip(part, work([jobs[i] for i in part]), strict=True))
             except (torch.OutOfMemoryError, RuntimeError) as error:
                 self._shrink(error, len(part))
         return [outcomes[i] for i in range(len(jobs))]

@@ -20,8 +20,8 @@ def check_fixed(network: Network, passes: Passes, layer: int, slot: int) -> None
     kernel's result for one token depends on the tokens beside it.
     """
     layers, length = (layer, layer + 1), 2 * network.chunk + 9
-    tokens = torch.arange(length + sum(_COMPANY), device=network.device).mul_(7919).remainder_(network.vocabulary)
-    mine, others = network.embed(tokens).split([length, sum(_COMPANY)])
+    tokens = torch.arange(length + sum(_COMPANY)).mul_(7919).remainder_(network.vocabulary).tolist()
+    mine, others = passes.enter(tokens).split([length, sum(_COMPANY)])
     context = network.store(*layers, 1, _CONTEXT)
     passes.run(others[:_CONTEXT], layers, context, (), [0], [_CONTEXT], [slot])
     past = Source(context, 0, _CONTEXT)
@@ -37,7 +37,8 @@ def check_fixed(network: Network, passes: Passes, layer: int, slot: int) -> None
     amid = torch.cat([first[-half:], second])
 
     chunk = alone[: network.chunk]
-    heads = network.logits(chunk), network.logits(chunk.flip(0)).flip(0)
+    under = [slot] * len(chunk)
+    heads = passes.logits(chunk, under), passes.logits(chunk.flip(0), under).flip(0)
     if not torch.equal(amid, alone) or not torch.equal(*heads):
         raise EnvironmentFailure(
             f"backend.deterministic=true: with {torch.get_num_threads()} threads the {network.dtype} kernels of this "

@@ -24,27 +24,52 @@ def keep_freed_memory() -> None:
         mallopt(_TRIM_THRESHOLD, _KEEP)
 
 
-def pack_linears(model: nn.Module) -> int:
-    """Give every bfloat16 linear layer without bias a copy of its weight in the layout of oneDNN; returns how many.
+class Packed:
+    """Copies of weights in the layout of oneDNN, by the address of the weight."""
+
+    def __init__(self) -> None:
+        self._linears: dict[int, list[_PackedLinear]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(linears) for linears in self._linears.values())
+
+    def add(self, linear: _PackedLinear) -> None:
+        """One more layer."""
+        self._linears.setdefault(linear.weight.data_ptr(), []).append(linear)
+
+    def refresh(self, weight: Tensor) -> None:
+        """Copy `weight` anew where it is packed, for it has changed; one copy after the other."""
+        for linear in self._linears.get(weight.data_ptr(), ()):
+            linear.pack()
+
+
+def pack_linears(model: nn.Module) -> Packed:
+    """Give every bfloat16 linear layer without bias a copy of its weight in the layout of oneDNN.
 
     Without it each call reorders the weight, which at decoding batch sizes takes longer than the product. Forward hooks
-    stay in force; the plain weight stays for those who read it. The operators are those that torch.compile emits.
+    stay in force; the plain weight stays for those who read it. Whoever changes a weight must `refresh` its copy. The
+    operators are those that torch.compile emits.
     """
-    mkldnn: Any = torch.ops.mkldnn
-    if not torch.backends.mkldnn.is_available() or not hasattr(mkldnn, "_linear_pointwise"):
-        return 0
-    packed = 0
+    packed = Packed()
+    if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        return packed
     for module in model.modules():
         if isinstance(module, nn.Linear) and module.bias is None and module.weight.dtype == torch.bfloat16:
-            module.forward = _forward(mkldnn, module.weight.detach())
-            packed += 1
+            linear = _PackedLinear(module.weight.detach())
+            module.forward = linear
+            packed.add(linear)
     return packed
 
 
-def _forward(mkldnn: Any, weight: Tensor) -> Any:
-    layout = mkldnn._reorder_linear_weight(weight, _PACKED_FOR_ROWS)
+class _PackedLinear:
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        self._mkldnn: Any = torch.ops.mkldnn
+        self.pack()
 
-    def forward(x: Tensor) -> Tensor:
-        return mkldnn._linear_pointwise(x, layout, None, "none", [], "")
+    def pack(self) -> None:
+        self._layout: Tensor | None = None  # the old copy makes room for the new one
+        self._layout = self._mkldnn._reorder_linear_weight(self.weight, _PACKED_FOR_ROWS)
 
-    return forward
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._mkldnn._linear_pointwise(x, self._layout, None, "none", [], "")

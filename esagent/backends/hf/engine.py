@@ -112,13 +112,14 @@ class PackedEngine:
         """How many of the next jobs keep no more than `room` bytes of keys and values; one at least."""
         net = self._net
         per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
-        memory = 0
+        memory = tokens = 0
         kept: set[Hashable] = set()
         for count, job in enumerate(jobs):
             name = (job.prefix, job.prompt, None if self._answers_only else job.slot)
             memory += (job.max_new + 1 + (0 if name in kept else len(job.prompt))) * per_slot
             kept.add(name)
-            if count and memory > room:
+            tokens += len(job.answer)  # all in one pass
+            if count and (memory > room or tokens > self._max_tokens):
                 return count
         return len(jobs)
 
@@ -136,6 +137,17 @@ class PackedEngine:
             self.advance(live)
             live = _remaining(live)
         return outcomes
+
+    def likelihoods(self, jobs: Sequence[Job]) -> list[float]:
+        """Mean log-likelihood per token of each job's `answer`, in nats, all rows in one pass.
+
+        Not finite where logits are not. Prefixes must be prepared.
+        """
+        states = self._feed(self.start(jobs), [(job.prompt[-1], *job.answer[:-1]) for job in jobs])
+        tokens = [token for job in jobs for token in job.answer]
+        slots = [job.slot for job in jobs for _ in job.answer]
+        found = self._passes.log_likelihoods(states, tokens, slots).double().cpu()
+        return [float(part.mean()) for part in found.split([len(job.answer) for job in jobs])]
 
     def start(self, jobs: Sequence[Job]) -> Live:
         """Compute the prompts of `jobs`, all but their last token."""
@@ -217,7 +229,7 @@ class PackedEngine:
         upper = net.store(self._low, net.depth, len(owners), max(counts))
         if not sum(counts):
             return trunk, upper
-        hidden = net.embed(torch.tensor([t for job in heads for t in job.prompt[:-1]], device=net.device))
+        hidden = self._passes.enter([t for job in heads for t in job.prompt[:-1]])
         if self._low:
             past = [[self._prefixes.trunk(job) for job in heads]]
             starts = [len(job.prefix) for job in heads]
@@ -240,7 +252,6 @@ class PackedEngine:
 
     def advance(self, live: Live) -> None:
         """One pass: every unfinished row gains at least one token."""
-        net, meter = self._net, self._meter
         going = sum(not outcome.reason for outcome in live.outcomes)
         guesses = [
             NOTHING if out.reason else self._drafts.guess(job, out.tokens, going)
@@ -251,6 +262,21 @@ class PackedEngine:
             (max(out.tokens[-1], 0) if out.tokens else job.prompt[-1], *guess.tokens)
             for job, out, guess in zip(live.jobs, live.outcomes, guesses, strict=True)
         ]
+        states = self._feed(live, feeds)
+        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
+        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
+        picked = iter(self._picked(live, feeds, states))
+        at = 0
+        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
+            size = 1 + len(guess.tokens)
+            if not outcome.reason:
+                own = chosen[at : at + size] if job.greedy else [next(picked)]
+                self._take(job, outcome, own, guess)
+            at += size
+
+    def _feed(self, live: Live, feeds: Sequence[Tokens]) -> Tensor:
+        """The next tokens of all rows through all layers: states [T, hidden] of the last one, row after row."""
+        net = self._net
         places = [
             len(j.prefix) + len(j.prompt) - 1 + len(o.tokens) for j, o in zip(live.jobs, live.outcomes, strict=True)
         ]
@@ -264,17 +290,9 @@ class PackedEngine:
             [len(feed) for feed in feeds],
             [job.slot for job in live.jobs],
         )
-        meter.upper_tokens += len(states)
-        meter.head_tokens += len(states)
-        chosen = net.greedy(states).tolist() if any(job.greedy for job in live.jobs) else []
-        picked = iter(self._picked(live, feeds, states))
-        at = 0
-        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
-            size = 1 + len(guess.tokens)
-            if not outcome.reason:
-                own = chosen[at : at + size] if job.greedy else [next(picked)]
-                self._take(job, outcome, own, guess)
-            at += size
+        self._meter.upper_tokens += len(states)
+        self._meter.head_tokens += len(states)
+        return states
 
     def _picked(self, live: Live, feeds: Sequence[Tokens], states: Tensor) -> list[int]:
         """Next tokens of the unfinished rows that are sampled or constrained, in order; many rows' logits at once."""
@@ -288,7 +306,7 @@ class PackedEngine:
         at_once = 1 if self._net.chunk else _LOGITS_AT_ONCE  # with fixed shapes no row may depend on its neighbours
         for first in range(0, len(rows), at_once):
             part = rows[first : first + at_once]
-            logits = self._net.logits(states[[place for *_, place in part]])
+            logits = self._passes.logits(states[[place for *_, place in part]], [job.slot for job, *_ in part])
             tokens += [pick(job, outcome.tokens, row) for (job, outcome, _), row in zip(part, logits, strict=True)]
         return tokens
 
@@ -307,7 +325,7 @@ class PackedEngine:
             live.trunk = live.trunk.pick(parents, live.used)
         live.nodes = nodes
         counts = [len(feeds[r]) for r in heads]
-        hidden = net.embed(torch.tensor([t for r in heads for t in feeds[r]], device=net.device))
+        hidden = self._passes.enter([t for r in heads for t in feeds[r]])
         if self._low:
             past = [live.trunk.prefixes, live.trunk.prompts]
             starts = [places[r] for r in heads]

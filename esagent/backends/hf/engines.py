@@ -14,8 +14,9 @@ from esagent.backends.hf.check import check_fixed
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.drafts import Drafts
 from esagent.backends.hf.engine import PackedEngine
-from esagent.backends.hf.hybrid import HybridEngine, HybridNetwork
+from esagent.backends.hf.hybrid import HybridEngine
 from esagent.backends.hf.jobs import Job, Meter, Outcome
+from esagent.backends.hf.library import HybridNetwork
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes
@@ -24,7 +25,7 @@ from esagent.backends.hf.slots import Hooks
 from esagent.config.schema import BackendConfig
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, EnvironmentFailure
-from esagent.spaces.base import AdapterSpace
+from esagent.spaces.base import Space
 from esagent.spaces.tensors import Setting
 
 ATTENTION, RECURRENT = "full_attention", "linear_attention"
@@ -55,6 +56,10 @@ class Engine(Protocol):
         """Run jobs, all of them prepared, to their end. May run out of memory; then nothing of it counts."""
         ...
 
+    def likelihoods(self, jobs: Sequence[Job]) -> list[float]:
+        """Mean log-likelihood per token of each job's `answer`, in nats; not finite where logits are not."""
+        ...
+
     def forget(self) -> None:
         """The centre moved: drop what was computed under it."""
         ...
@@ -64,9 +69,7 @@ class Engine(Protocol):
         ...
 
 
-def make_engine(
-    model: Any, hooks: Hooks, space: AdapterSpace, ending: Ending, config: BackendConfig, meter: Meter
-) -> Engine:
+def make_engine(model: Any, hooks: Hooks, space: Space, ending: Ending, config: BackendConfig, meter: Meter) -> Engine:
     """The engine for `model`. Raises EnvironmentFailure if none can run it, ConfigError if not as configured."""
     kinds = layer_kinds(model)
     if not {ATTENTION} <= set(kinds) <= {ATTENTION, RECURRENT}:
@@ -105,14 +108,14 @@ def layer_kinds(model: Any) -> Counter[str]:
 
 
 def _packed(
-    model: Any, hooks: Hooks, space: AdapterSpace, ending: Ending, config: BackendConfig, meter: Meter
+    model: Any, hooks: Hooks, space: Space, ending: Ending, config: BackendConfig, meter: Meter
 ) -> PackedEngine:
     network = Network(model, config.deterministic)
     kind = network.device.type
     low = space.lowest_layer if config.share_trunk else 0
     only = space.answers_only
     passes = Passes(network, hooks)
-    prefixes = Prefixes(network, passes, low, only, meter, _TOKENS_AT_ONCE[kind])
+    prefixes = Prefixes(network, passes, low, only, space.in_place, meter, _TOKENS_AT_ONCE[kind])
     drafts = Drafts(config.draft, _PASS_TOKENS[kind])
     states = PromptStates(min(_STATES, free_memory(network.device) // 16))
     if config.deterministic:
@@ -121,7 +124,7 @@ def _packed(
 
 
 @torch.inference_mode()
-def _check_fixed(network: Network, passes: Passes, hooks: Hooks, space: AdapterSpace) -> None:
+def _check_fixed(network: Network, passes: Passes, hooks: Hooks, space: Space) -> None:
     """Under parameters off the centre, which is zero at first and would hide the terms."""
     blocks = space.parameters.blocks()
     probe = Perturbation(0, 1, {block.name: 1.0 for block in blocks})

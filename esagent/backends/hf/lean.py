@@ -45,6 +45,8 @@ def forward(layer: Any, x: Tensor, where: tuple[Tensor, Tensor], packing: Packin
 
 def rms_norm(x: Tensor, norm: Any) -> Tensor:
     """x / rms(x) * weight over the last axis, the mean square in fp32."""
+    if norm._forward_hooks:  # its weight differs from token to token
+        return norm(x)
     length = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
     inverse = length.square_().mul_(1 / x.shape[-1]).add_(norm.variance_epsilon).rsqrt_()
     return x.mul(inverse.to(x.dtype)).mul_(norm.weight)

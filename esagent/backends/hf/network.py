@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from esagent.backends.hf import lean
@@ -70,7 +69,8 @@ class Network:
         self._head: Any = model.lm_head
         self.chunk = _CHUNK[self.device.type] if fixed else 0
         self.shape = Shape(self.kv_heads, groups, self.dtype, self.device, fixed)
-        self._head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)
+        self.head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)  # states at once: logits are large
+        self.exact_rows = self.chunk or max(16, (1 << 24) // self.vocabulary)  # ... where they are taken in fp32
 
     def parameters(self, low: int, high: int) -> int:
         """Weights of layers [low, high)."""
@@ -126,23 +126,23 @@ class Network:
         return self._head(self.body.norm(hidden))
 
     def greedy(self, hidden: Tensor) -> Tensor:
-        """Most likely token of each state, [T]; -1 where the logits are not finite. In chunks: logits are large."""
-        out = []
-        count = len(hidden)
-        if self.chunk:
-            hidden = F.pad(hidden, (0, 0, 0, -count % self.chunk))
-        for chunk in hidden.split(self._head_rows):
-            logits = self.logits(chunk)
-            # Two narrow searches: an argmax over the whole vocabulary is several times as slow on a CPU.
-            whole = logits.shape[1] // _BLOCK * _BLOCK
-            blocks = logits[:, :whole].view(len(chunk), -1, _BLOCK).amax(-1)
-            if whole < logits.shape[1]:
-                blocks = torch.cat([blocks, logits[:, whole:].amax(-1, keepdim=True)], dim=1)
-            best, block = blocks.max(-1)
-            places = (block[:, None] * _BLOCK + torch.arange(_BLOCK, device=logits.device)).clamp_(
-                max=self.vocabulary - 1
-            )
-            within = logits.gather(1, places).argmax(-1)
-            index = places.gather(1, within[:, None])[:, 0]
-            out.append(torch.where(torch.isfinite(best), index, -1))
-        return torch.cat(out)[:count]
+        """Most likely token of each state, [T]; -1 where the logits are not finite."""
+        logits = self.logits(hidden)
+        # Two narrow searches: an argmax over the whole vocabulary is several times as slow on a CPU.
+        whole = logits.shape[1] // _BLOCK * _BLOCK
+        blocks = logits[:, :whole].view(len(hidden), -1, _BLOCK).amax(-1)
+        if whole < logits.shape[1]:
+            blocks = torch.cat([blocks, logits[:, whole:].amax(-1, keepdim=True)], dim=1)
+        best, block = blocks.max(-1)
+        places = (block[:, None] * _BLOCK + torch.arange(_BLOCK, device=logits.device)).clamp_(max=self.vocabulary - 1)
+        within = logits.gather(1, places).argmax(-1)
+        index = places.gather(1, within[:, None])[:, 0]
+        return torch.where(torch.isfinite(best), index, -1)
+
+    def log_likelihoods(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """log softmax(logits)[token] of each state's token, fp32 [T]; not finite where the logits are not.
+
+        hidden: [T, hidden]; tokens: [T].
+        """
+        logits = self.logits(hidden).float()
+        return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(-1)

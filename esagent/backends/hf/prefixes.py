@@ -15,15 +15,26 @@ from esagent.backends.hf.store import KVStore, Source
 
 
 class Prefixes:
-    """Keys and values of every prefix. `low` is the lowest searched layer."""
+    """Keys and values of every prefix. `low` is the lowest searched layer.
+
+    in_place: parameters follow one another in the model; the states of the present ones are kept while it is theirs.
+    """
 
     def __init__(
-        self, network: Network, passes: Passes, low: int, answers_only: bool, meter: Meter, max_tokens: int
+        self,
+        network: Network,
+        passes: Passes,
+        low: int,
+        answers_only: bool,
+        in_place: bool,
+        meter: Meter,
+        max_tokens: int,
     ) -> None:
         self._network = network
         self._passes = passes
         self._low = low
         self._answers_only = answers_only
+        self._in_place = in_place
         self._meter = meter
         self._max_tokens = max_tokens
         self._trunk: dict[PrefixKey, tuple[Tensor, KVStore]] = {}
@@ -44,9 +55,12 @@ class Prefixes:
             self._names.setdefault(slot, job.slot_key)
             if job.prefix:
                 needed.setdefault(job.prefix_key, {})[self._names[slot]] = slot
+        present = {job.slot_key for job in jobs}
         self._trunk = {p: found for p, found in self._trunk.items() if p in needed or not p.alone}
         self._upper = {
-            p: found for p, found in self._upper.items() if p in needed or (self._answers_only and not p.alone)
+            p: found
+            for p, found in self._upper.items()
+            if p in needed or (not p.alone and (self._answers_only or (self._in_place and present & found[1].keys())))
         }
         for prefix, slots in needed.items():
             store, entries = self._upper.get(prefix, (None, {}))
@@ -77,7 +91,8 @@ class Prefixes:
         hidden, _ = self._trunk_of(prefix)
         net, rows, n = self._network, len(slots), len(prefix.tokens)
         store = net.store(self._low, net.depth, rows, n)
-        self._passes.run(hidden.repeat(rows, 1), (self._low, net.depth), store, (), [0] * rows, [n] * rows, slots)
+        every = torch.cat([hidden] * rows)
+        self._passes.run(every, (self._low, net.depth), store, (), [0] * rows, [n] * rows, slots)
         self._meter.upper_tokens += n * rows
         self._meter.prompt_tokens += n * rows
         return store
@@ -86,7 +101,9 @@ class Prefixes:
         if prefix not in self._trunk:
             net, n = self._network, len(prefix.tokens)
             store = net.store(0, self._low, 1, n)
-            hidden = net.embed(torch.tensor(prefix.tokens, device=net.device))
+            hidden = self._passes.enter(prefix.tokens)
+            if not self._low:
+                return hidden, store  # not kept: the embedding itself may be searched
             self._trunk[prefix] = self._passes.run(hidden, (0, self._low), store, (), [0], [n]), store
             self._meter.trunk_tokens += n
         return self._trunk[prefix]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from esagent.backends.hf.jobs import SlotKey
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
-from esagent.spaces.base import AdapterSpace, Term
+from esagent.spaces.base import Space, Term
 from esagent.spaces.tensors import Setting
 
 BASE = "base"
@@ -27,7 +27,7 @@ class Slots:
     modules where parameters belong to none of them.
     """
 
-    def __init__(self, space: AdapterSpace, members: Sequence[Perturbation]) -> None:
+    def __init__(self, space: Space, members: Sequence[Perturbation]) -> None:
         self._parameters = space.parameters
         self._members = members
         self._index: dict[SlotKey, int] = {}
@@ -56,9 +56,13 @@ def is_centre(slot_key: SlotKey) -> bool:
 
 
 class Hooks:
-    """Adds the active slots' terms to the outputs of the searched layers."""
+    """Adds the active slots' terms to the outputs of the searched layers.
+
+    embeds: the embedding is one of them, so that no two slots share the states of a token.
+    """
 
     def __init__(self, sites: Mapping[str, nn.Module]) -> None:
+        self.embeds = any(isinstance(module, nn.Embedding) for module in sites.values())
         self._terms: Mapping[str, Term] = {}
         self._slot: Tensor | None = None
         for path, module in sites.items():
@@ -66,16 +70,18 @@ class Hooks:
 
     def _hook(self, path: str) -> Any:
         def add(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-            if self._slot is None:
+            if self._slot is None or path not in self._terms:
                 return output
-            states = inputs[0]
-            flat = self._terms[path](states.reshape(-1, states.shape[-1]), self._slot)
-            return output + flat.view(output.shape)
+            given = inputs[0]  # states, or the ids of tokens
+            flat = given.reshape(-1, *given.shape[-1:]) if given.is_floating_point() else given.reshape(-1)
+            heads = len(flat) // len(self._slot)  # norms of queries and keys see each token once per head
+            slot = self._slot if heads == 1 else self._slot.repeat_interleave(heads)
+            return output + self._terms[path](flat, slot).view(output.shape)
 
         return add
 
     def use(self, terms: Mapping[str, Term]) -> None:
-        """Terms of the slots of the call in progress."""
+        """Terms of the slots of the call in progress; a layer without one computes what the base model does."""
         self._terms = terms
 
     @contextmanager

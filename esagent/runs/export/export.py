@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 
 from esagent.agents.registry import prompts_folder
 from esagent.config.export import to_dict
-from esagent.config.names import EXPORT_FORMATS
+from esagent.config.names import EXPORT_FORMATS, WEIGHT_SPACES
 from esagent.config.nearest import suggest
 from esagent.config.schema import Positions
 from esagent.errors import ConfigError, EnvironmentFailure
@@ -30,7 +30,8 @@ _WRITE: Mapping[str, Callable[[Trained, Path], None]] = {"peft": peft.write, "hf
 def export(run: RunDirectory, format: str | None, wanted: str, output: Path | None) -> dict[str, Any]:
     """Write the state `wanted` of `run` to the new folder `output` and return what was written.
 
-    format: peft, hf or hooks; None: peft where it can say what was trained, else hooks. output: None is a folder in
+    format: peft, hf or hooks; None: hf where the model itself was trained, else peft where it can say what was, else
+    hooks. output: None is a folder in
     the run directory. The folder appears whole or not at all.
     Raises ConfigError for a state, format or folder that does not go, EnvironmentFailure when the model is missing or
     the disk does not take the files.
@@ -39,13 +40,17 @@ def export(run: RunDirectory, format: str | None, wanted: str, output: Path | No
         raise ConfigError(f"--format {format}: {suggest(format, EXPORT_FORMATS)}")
     state = find_state(run, wanted)
     only = state.config.space.positions is Positions.answer
-    format = format or ("hooks" if only else "peft")
+    moved = state.config.space.name in WEIGHT_SPACES
+    format = format or ("hf" if moved else "hooks" if only else "peft")
+    if moved and format != "hf":
+        name = state.config.space.name
+        raise ConfigError(f"--format {format}: space={name} moved the model's own weights; use --format hf")
     if format == "peft":
         peft.refuse(only)
     output = output or run.path / "exports" / f"{format}-{state.step:06d}"
     _check_free(output)
     trained = load_trained(state)
-    if format == "hf":
+    if format == "hf" and not moved:
         hf.refuse(only, trained.agent.modules)
     _write(trained, format, output)
     return {
@@ -54,7 +59,7 @@ def export(run: RunDirectory, format: str | None, wanted: str, output: Path | No
         "run": str(run.path),
         "state": state.step,
         "digest": trained.digest,
-        "modules": list(trained.adapters),
+        "modules": list(trained.trained_modules),
         "base": trained.source,
         "files": sorted(str(path.relative_to(output)) for path in output.rglob("*") if path.is_file()),
     }
@@ -107,7 +112,7 @@ def describe(trained: Trained, format: str) -> dict[str, Any]:
             "sha256": trained.base.hash,
         },
         "modules": list(trained.agent.modules),
-        "trained_modules": list(trained.adapters),
+        "trained_modules": list(trained.trained_modules),
         "positions": config["space"]["positions"],
         "space": config["space"],
         "agent": config["agent"],

@@ -1,5 +1,7 @@
 """Format `hf`: an ordinary model folder with the change folded into the weights, for agents of a single module.
 
+Where the model's own weights were searched they are what the folder holds, in the format they were evaluated in, and
+all modules share them. Otherwise
 W' = W + B R A for a core; for a vector the layer's bias becomes b' = b + v. Layers without a bias get one where the
 architecture has a setting for it (Llama's `mlp_bias` and `attention_bias`), 0 wherever nothing was trained.
 """
@@ -36,6 +38,10 @@ def refuse(trained_on_answers: bool, modules: Sequence[str]) -> None:
 @torch.no_grad()
 def write(trained: Trained, folder: Path) -> None:
     """The model in fp32, so that nothing is rounded away, and its tokenizer. Raises ConfigError for a missing bias."""
+    trained.tokenizer.save_pretrained(folder)
+    if trained.moved:
+        trained.model.cpu().save_pretrained(folder)
+        return
     (adapter,) = trained.adapters.values()
     model = _with_biases(trained.model.float().cpu(), adapter.biases)
     for site, (down, up) in adapter.low_rank.items():
@@ -43,7 +49,6 @@ def write(trained: Trained, folder: Path) -> None:
     for site, bias in adapter.biases.items():
         model.get_submodule(site).bias += bias
     model.save_pretrained(folder)
-    trained.tokenizer.save_pretrained(folder)
 
 
 def _with_biases(model: Any, sites: Collection[str]) -> Any:

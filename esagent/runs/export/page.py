@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from esagent.config.names import WEIGHT_SPACES
+
 _HEAD = """\
 # {base_name}, trained with esagent
 
@@ -79,15 +81,15 @@ The other modules are the base model: `with model.disable_adapter(): ...`
 """
 
 _HF = """\
-An ordinary model folder in fp32 that holds what was trained in its weights; another number format rounds them. In this
-folder:
+An ordinary model folder in {dtype} that holds what was trained in its weights; another number format {otherwise}. In
+this folder:
 
 ```python
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained(".")
-model = AutoModelForCausalLM.from_pretrained(".", dtype=torch.float32)
+model = AutoModelForCausalLM.from_pretrained(".", dtype=torch.{dtype})
 
 
 def complete(module, prompt, max_new_tokens=64, stop=("\\n",)):
@@ -136,7 +138,10 @@ def page(facts: Mapping[str, Any]) -> str:
     untrained = [module for module in facts["modules"] if module not in trained]
     only = facts["positions"] == "answer"
     template = {"peft": _PEFT, "hf": _HF, "hooks": _HOOKS}[facts["format"]]
+    moved = facts["space"]["name"] in WEIGHT_SPACES
     loading = template.format(
+        dtype=facts["run_dtype"] if moved else "float32",
+        otherwise="is not the one they were evaluated in" if moved else "rounds them",
         source=base["source"],
         keyword=f", revision={base['revision']!r}" if base["revision"] else "",
         first=trained[0],

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from esagent.agents.base import Agent
+from esagent.config.names import WEIGHT_SPACES
 from esagent.config.schema import DType, Positions, PromptStyle
 from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.models.registry import ResolvedModel, place
@@ -28,8 +29,9 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Trained:
-    """base, agent, style: as in the run. model: the base, unchanged. adapters: by module, those that were searched.
+    """base, agent, style: as in the run. model: the base, unchanged, unless its own weights were searched (`moved`).
 
+    adapters: by module, those that were searched; empty where the model itself moved.
     digest: the backend's at this state.
     """
 
@@ -41,6 +43,16 @@ class Trained:
     tokenizer: Any
     adapters: dict[str, Adapter]
     digest: str
+
+    @property
+    def moved(self) -> bool:
+        """Whether the search was over the model's own weights: `model` is what came of it."""
+        return self.state.config.space.name in WEIGHT_SPACES
+
+    @property
+    def trained_modules(self) -> tuple[str, ...]:
+        """The modules that the search touched."""
+        return self.agent.modules if self.moved else tuple(self.adapters)
 
     @property
     def answers_only(self) -> bool:
@@ -64,6 +76,7 @@ def load_trained(state: State) -> Trained:
     from esagent.models.chat import style
     from esagent.models.loading import load, load_tokenizer, pick_device, pick_dtype
     from esagent.models.registry import resolve
+    from esagent.spaces.base import AdapterSpace
     from esagent.spaces.registry import make_space
 
     config = state.config
@@ -82,7 +95,8 @@ def load_trained(state: State) -> Trained:
     space = make_space(config.space, model, agent.modules)
     digest = state.bring(space.parameters)
     adapters = {}
-    for module in dict.fromkeys(tensor.owner for tensor in space.parameters.tensors):
-        values = space.parameters.values(module)
-        adapters[module] = Adapter(space.low_rank(values), space.dense(values)[1])
+    if isinstance(space, AdapterSpace):
+        for module in dict.fromkeys(tensor.owner for tensor in space.parameters.tensors):
+            values = space.parameters.values(module)
+            adapters[module] = Adapter(space.low_rank(values), space.dense(values)[1])
     return Trained(state, base, agent, prompt_style, model, tokenizer, adapters, digest)
