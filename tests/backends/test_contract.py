@@ -49,6 +49,11 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
     "hf-hybrid-bias": lambda: hf(HYBRID, name="bias", positions=Positions.answer),
     "hf-hybrid-core": lambda: hf(HYBRID, name="core", sites=["o_proj", "in_proj_qkv"], rank=4, positions=Positions.all),
+    "hf-hybrid-lora": lambda: hf(HYBRID, name="lora", sites=["out_proj", "q_proj"], rank=3, positions=Positions.all),
+    "hf-hybrid-full": lambda: weights("full", HYBRID),
+    "hf-hybrid-lowrank": lambda: weights(
+        "lowrank", HYBRID, rank=2, exclude=["conv1d", "A_log", "dt_bias", "attn.norm"]
+    ),
 }
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from esagent.backends.hf.backend import HFBackend
 from esagent.backends.hf.hybrid import HybridEngine
 from esagent.backends.hf.slots import Slots
+from esagent.config.names import WEIGHT_SPACES
 from esagent.config.schema import BackendConfig, Positions, SpaceConfig
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.noise import direction_seed
@@ -21,6 +22,8 @@ from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.errors import ConfigError
 from esagent.spaces.registry import make_space
 from tests.backends.reference import complete
+from tests.backends.test_hf_score import asked as scored
+from tests.backends.test_hf_score import expected_answer, stock
 from tests.helpers.tiny import HYBRID, make_tiny
 
 MODULES = ("planner", "caller")
@@ -30,6 +33,12 @@ SPACES = {
     "core": SpaceConfig(name="core", layers="2-3", sites=["out_proj", "v_proj"], rank=4, positions=Positions.all),
     "core-answer": SpaceConfig(name="core", layers="all", sites=["in_proj_z", "q_proj"], rank=3, init="orthonormal"),
 }
+WHOLE = {"layers": "all", "sites": [], "positions": Positions.all, "partition": "whole", "scale": "relative"}
+SPACES["full"] = SpaceConfig("full", **WHOLE)
+SPACES["lowrank"] = SpaceConfig(
+    "lowrank", **WHOLE, rank=2, exclude=["conv1d", "A_log", "dt_bias", r"linear_attn\.norm"]
+)
+ADAPTERS = [name for name in SPACES if name not in WEIGHT_SPACES]
 SIGMA = {"bias": 0.4, "bias-answer": 1.0, "core": 1.0, "core-answer": 1.0}
 PREFIXES = {
     "planner": "Task: add 2 and 3\nPlan: calculate\n\nTask: what day is it\nPlan: look up\n",
@@ -78,7 +87,7 @@ def passes(engine: HFBackend, asked: list[Request], members: list[Perturbation])
     return seen
 
 
-@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("space", ADAPTERS)
 def test_population_in_one_batch_equals_members_alone(space: str) -> None:
     """By stock transformers, materialised, one after the other, without padding: the same tokens but for near ties."""
     engine = backend(space)
@@ -96,7 +105,7 @@ def test_population_in_one_batch_equals_members_alone(space: str) -> None:
     assert len(texts) > 12, "the perturbations must change some outputs, or the test proves nothing"
 
 
-@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("space", ADAPTERS)
 @pytest.mark.parametrize("reuse", [False, True])
 def test_logits_of_a_padded_batch_are_those_of_stock_transformers(space: str, reuse: bool) -> None:
     engine = backend(space, reuse)
@@ -126,13 +135,9 @@ def test_without_the_mask_padding_would_make_a_difference() -> None:
     """Else the test above could not fail."""
     asked = [Request("planner", prompt, max_new_tokens=1, stop=()) for prompt in ("T", PROMPTS[0])]
     made = backend("bias")
-    forward = made._network._forward
-
-    def unmasked(model: Any, states: Any, tokens: Tensor, real: Tensor) -> Any:
-        return forward(model, states, tokens, torch.ones_like(real))
-
+    read = made._network.read
     alone = passes(backend("bias"), asked[:1], [])[0][0]
-    made._network._forward = unmasked
+    made._network.read = lambda states, tokens, real: read(states, tokens, torch.ones_like(real))
     assert float((passes(made, asked, [])[0][0] - alone).abs().max()) > 1e-2
 
 
@@ -231,3 +236,41 @@ def test_half_precision_runs_and_keeps_its_format() -> None:
     (logits, *_) = passes(made, requests(4)[:3], members)
     assert logits.dtype == torch.bfloat16
     assert bool(torch.isfinite(logits).all())
+
+
+@pytest.mark.parametrize("space", ["bias", "core-answer", "full", "lowrank"])
+def test_scores_are_those_of_stock_transformers(space: str) -> None:
+    """Of answers of one token up to many, of which the shorter are padded behind; also where weights are searched."""
+    made = backend(space)
+    members = [
+        Perturbation(seed, sign, {block.name: 0.2 for block in made.blocks()}) for seed, sign in ((5, 1), (6, -1))
+    ]
+    requests, texts = scored(len(members))
+    scores = made.score(requests, texts, members)
+    some = range(0, len(requests), 2)
+    wanted = [stock(made, requests[i], expected_answer(made, requests[i], texts[i]), members) for i in some]
+    assert [scores[i] for i in some] == pytest.approx(wanted, abs=1e-4)
+    assert len({round(score, 5) for score in scores}) == len(requests)
+
+
+def test_members_of_the_models_own_weights_answer_as_they_do_alone() -> None:
+    made = backend("lowrank")
+    members = [Perturbation(seed, sign, {"whole": 0.3}) for seed in (5, 6) for sign in (1, -1)]
+    asked = [replace(r, max_new_tokens=3, stop=()) for r in requests(len(members))[1:-1:5]]
+    seen = passes(made, asked, members)
+    for row, request in enumerate(asked):
+        expected = complete(made._network.model, made._tokenizer, made.space, request, members)[2]
+        torch.testing.assert_close(seen[0][row], expected[0], atol=1e-4, rtol=0)
+
+
+def test_a_score_is_cut_to_its_pass_and_logits_to_theirs() -> None:
+    requests, texts = scored(2)
+    members = population(0.4)
+    plain = backend("bias").score(requests, texts, members)
+    made = backend("bias")
+    made._engine._max_tokens, made._network.exact_rows = 24, 16
+    sizes: list[int] = []
+    logits = made._network.logits
+    made._network.logits = lambda hidden: sizes.append(len(hidden)) or logits(hidden)
+    assert made.score(requests, texts, members) == pytest.approx(plain, abs=1e-5)
+    assert max(sizes) == 16

@@ -121,7 +121,7 @@ class PackedEngine:
             name = (job.prefix, job.prompt, None if self._answers_only else job.slot)
             memory += (job.max_new + 1 + (0 if name in kept else len(job.prompt))) * per_slot
             kept.add(name)
-            tokens += len(job.answer)
+            tokens += len(job.answer)  # all in one pass
             if count and (memory > room or tokens > self._max_tokens):
                 return count
         return len(jobs)

@@ -14,8 +14,9 @@ from esagent.backends.hf.check import check_fixed
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.drafts import Drafts
 from esagent.backends.hf.engine import PackedEngine
-from esagent.backends.hf.hybrid import HybridEngine, HybridNetwork
+from esagent.backends.hf.hybrid import HybridEngine
 from esagent.backends.hf.jobs import Job, Meter, Outcome
+from esagent.backends.hf.library import HybridNetwork
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes

@@ -13,58 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from esagent.backends.hf.choose import Ending, best, pick
 from esagent.backends.hf.jobs import Job, Meter, Outcome, SlotKey, Tokens
+from esagent.backends.hf.library import HybridNetwork
 from esagent.backends.hf.slots import BASE, NEUTRAL, Hooks
 from esagent.backends.hf.states import States, empty, joined, sizes
 
 _COMPACT_BELOW = 0.9  # copying the states of the rows left costs about as much as computing a tenth of them once more
 
 PrefixName = tuple[Tokens, SlotKey]
-
-
-class HybridNetwork:
-    """A causal language model of the library, run as it is."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.config = model.config
-        self.layers: list[Any] = list(model.model.layers)
-        self.depth = len(self.layers)
-        weight = model.get_input_embeddings().weight
-        self.dtype: torch.dtype = weight.dtype
-        self.device: torch.device = weight.device
-        self.vocabulary: int = self.config.vocab_size
-        self.head_parameters: int = model.get_output_embeddings().weight.numel()
-
-    def parameters(self, low: int, high: int) -> int:
-        """Weights of layers [low, high)."""
-        return sum(p.numel() for layer in self.layers[low:high] for p in layer.parameters())
-
-    def read(self, states: States, tokens: Tensor, real: Tensor) -> None:
-        """Go on with every row: tokens [rows, n], of which padding is not `real`."""
-        self._forward(self.model.model, states, tokens, real)
-
-    def logits(self, states: States, tokens: Tensor) -> Tensor:
-        """The same with one token a row, [rows]; returns what may follow it, [rows, vocabulary]."""
-        tokens = tokens[:, None]
-        return self._forward(self.model, states, tokens, torch.ones_like(tokens, dtype=torch.bool)).logits[:, -1]
-
-    def _forward(self, model: Any, states: States, tokens: Tensor, real: Tensor) -> Any:
-        states.mask = torch.cat([states.mask, real], dim=1)
-        position = (states.mask.cumsum(1) - 1)[:, -tokens.shape[1] :].clamp_(min=0)
-        return model(
-            input_ids=tokens,
-            attention_mask=states.mask,
-            position_ids=position,
-            past_key_values=states.cache,
-            use_cache=True,
-        )
 
 
 @dataclass
@@ -126,7 +87,7 @@ class HybridEngine:
 
     def fitting(self, jobs: Sequence[Job], room: int) -> int:
         """How many of the next jobs keep no more than `room` bytes, logits included; one at least."""
-        memory = 0
+        memory = tokens = 0
         kept: set[Hashable] = set()
         for count, job in enumerate(jobs):
             owner = (job.prefix, job.prompt, self._slot(job))
@@ -134,7 +95,8 @@ class HybridEngine:
             memory += copies * (self._row_bytes + job.length * self._slot_bytes)
             memory += self._net.vocabulary * self._net.dtype.itemsize
             kept.add(owner)
-            if count and memory > room:
+            tokens += len(job.answer)  # all in one pass
+            if count and (memory > room or tokens > self._max_tokens):
                 return count
         return len(jobs)
 
@@ -151,28 +113,6 @@ class HybridEngine:
             self.advance(live)
             live = _remaining(live)
         return outcomes
-
-    def likelihoods(self, jobs: Sequence[Job]) -> list[float]:
-        """Mean log-likelihood per token of each job's `answer`, in nats; not finite where logits are not.
-
-        Token by token; a row whose answer has ended is fed on; what comes of it is ignored.
-        """
-        device, meter = self._net.device, self._meter
-        states = self._start(jobs)
-        slots = torch.tensor([job.slot for job in jobs], device=device)
-        newest = [job.prompt[-1] for job in jobs]
-        total = torch.zeros(len(jobs), dtype=torch.float64)
-        for at in range(max(len(job.answer) for job in jobs)):
-            with self._hooks.tokens(slots):
-                logits = self._net.logits(states, torch.tensor(newest, device=device))
-            meter.upper_tokens += len(jobs)
-            meter.head_tokens += len(jobs)
-            going = [row for row, job in enumerate(jobs) if at < len(job.answer)]
-            newest = [job.answer[min(at, len(job.answer) - 1)] for job in jobs]
-            wanted = torch.tensor([newest[row] for row in going], device=device)
-            scores = logits[going].float().log_softmax(-1).gather(1, wanted[:, None])[:, 0]
-            total[going] += scores.double().cpu()
-        return [float(total[row]) / len(job.answer) for row, job in enumerate(jobs)]
 
     def _start(self, jobs: Sequence[Job]) -> States:
         """The states of every row before the last token of its prompt; what is the same is read once."""
@@ -259,31 +199,63 @@ class HybridEngine:
         return joined(self._net.config, parts).pick([first[id(states)] + row for states, row in known])
 
     def _pass(self, texts: Sequence[Tokens], slots: Sequence[int], states: States) -> None:
+        """Read a text more in every row, padded on the left."""
         width = max(len(text) for text in texts)
         if width == 0 and states.mask.shape[1]:
             return
         if width < 2 and not all(texts):
             width = 2  # in a pass of a single token the library looks for no padding
+        tokens, real = self._grid([(0,) * (width - len(text)) + text for text in texts], texts, left=True)
+        self._feed(states, tokens, real, None if self._answers_only else slots)
+
+    def _grid(self, padded: Sequence[Tokens], texts: Sequence[Tokens], left: bool) -> tuple[Tensor, Tensor]:
+        """Tokens [rows, n], and which of them are no padding, that being on one side."""
         device = self._net.device
-        tokens = torch.tensor([(0,) * (width - len(text)) + text for text in texts], device=device)
-        lengths = torch.tensor([len(text) for text in texts], device=device)
-        real = torch.arange(width, device=device) >= width - lengths[:, None]
-        slot = torch.where(real, torch.tensor(slots, device=device)[:, None], NEUTRAL).flatten()
-        with self._hooks.tokens(None if self._answers_only else slot):
-            self._net.read(states, tokens, real)
+        tokens = torch.tensor(padded, dtype=torch.int64, device=device)
+        count = torch.tensor([len(text) for text in texts], device=device)[:, None]
+        place = torch.arange(tokens.shape[1], device=device)
+        return tokens, place >= tokens.shape[1] - count if left else place < count
+
+    def _feed(self, states: States, tokens: Tensor, real: Tensor, slots: Sequence[int] | None) -> Tensor:
+        """Read tokens [rows, n], each row's under its slot (None: the base model), padding under none."""
+        slot = None
+        if slots is not None:
+            slot = torch.where(real, torch.tensor(slots, device=self._net.device)[:, None], NEUTRAL).flatten()
+        with self._hooks.tokens(slot):
+            hidden = self._net.read(states, tokens, real)
         self._meter.upper_tokens += tokens.numel()
+        return hidden
+
+    def likelihoods(self, jobs: Sequence[Job]) -> list[float]:
+        """Mean log-likelihood per token of each job's `answer`, in nats, all rows in one pass.
+
+        Not finite where logits are not. Answers are padded behind their end, where no real token looks.
+        """
+        feeds = [(job.prompt[-1], *job.answer[:-1]) for job in jobs]
+        width = max(len(feed) for feed in feeds)
+        tokens, real = self._grid([feed + (0,) * (width - len(feed)) for feed in feeds], feeds, left=False)
+        hidden = self._feed(self._start(jobs), tokens, real, [job.slot for job in jobs])[real]
+        wanted = torch.tensor([token for job in jobs for token in job.answer], device=hidden.device)
+        slots = torch.tensor([job.slot for job in jobs for _ in job.answer], device=hidden.device)
+        found = []
+        for part, some, slot in zip(*(t.split(self._net.exact_rows) for t in (hidden, wanted, slots)), strict=True):
+            with self._hooks.tokens(slot):
+                found.append(self._net.log_likelihoods(part, some))
+        self._meter.head_tokens += len(hidden)
+        parts = torch.cat(found).double().cpu().split([len(job.answer) for job in jobs])
+        return [float(part.mean()) for part in parts]
 
     def advance(self, live: Live) -> None:
         """One pass: every unfinished row gains a token. What comes of a finished row not dropped yet is ignored."""
-        device, meter = self._net.device, self._meter
         newest = [
-            max(out.tokens[-1], 0) if out.tokens else job.prompt[-1]
+            (max(out.tokens[-1], 0) if out.tokens else job.prompt[-1],)
             for job, out in zip(live.jobs, live.outcomes, strict=True)
         ]
-        with self._hooks.tokens(torch.tensor([job.slot for job in live.jobs], device=device)):
-            logits = self._net.logits(live.states, torch.tensor(newest, device=device))
-        meter.upper_tokens += len(newest)
-        meter.head_tokens += len(newest)
+        slots = [job.slot for job in live.jobs]
+        hidden = self._feed(live.states, *self._grid(newest, newest, left=True), slots)[:, -1]
+        with self._hooks.tokens(torch.tensor(slots, device=hidden.device)):
+            logits = self._net.logits(hidden)
+        self._meter.head_tokens += len(hidden)
         chosen = best(logits).tolist() if any(job.greedy for job in live.jobs) else []
         for row, (job, outcome) in enumerate(zip(live.jobs, live.outcomes, strict=True)):
             if not outcome.reason:
