@@ -35,9 +35,6 @@ from esagent.summary import decoding
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.registry import make_family
 
-CHANGEABLE = ("task", "backend", "agent.max_turns", "agent.constrained", "agent.prompts", "agent.options", "seed")
-"""Settings of a run that may differ in its evaluation; all others say what its parameters are."""
-
 Build = Callable[[Config], tuple[Agent, Backend, Facts]]
 
 _log = logging.getLogger(__name__)

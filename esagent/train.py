@@ -97,14 +97,19 @@ def resume(
 def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
     """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
-    with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
+    advice = f"go on with: esagent resume {run.path}"
+    with (
+        locked(run),
+        stopping(advice, run.preempted) as stop,
+        Progress(config.budget.steps, blocks, json_mode) as progress,
+    ):
         try:
             start = identity(read_manifest(run))
             with recover(run, parts.backend, start) as journal, noting_failure(run):
                 mend(run, journal.records, [metrics_row(record) for record in journal.records], start)
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
                 _search(run, config, parts, start, journal, stop, progress)
-                summary = _report(run, config, parts, start, journal, progress)
+                summary = _report(run, config, parts, start, journal, stop, progress)
                 summary["seconds"] = time.monotonic() - started + earlier
                 summary = write_outcome(run, summary, journal.head)
             with reporting("write", run.curve_svg):
@@ -121,18 +126,19 @@ def _search(
     """All steps that the journal does not hold yet, with the evaluations and snapshots between them."""
     budget, backend, agent = config.budget, parts.backend, parts.agent
     credit = journal.records[-1]["credit"] if journal.records else uniform_credit(agent.modules)
-    advice = f"go on with: esagent resume {run.path}"
 
     for step in range(len(journal.records), budget.steps + 1):
         if _due(step, budget.snapshot_every, budget.steps) or _due(step, budget.evaluate_every, budget.steps):
             write_snapshot(run.snapshots, step, backend, start.seal)
         if _due(step, budget.evaluate_every, budget.steps):
             for split in _splits(config, step):
+                stop.check()
                 progress.phase(f"evaluating on {split}")
-                progress.evaluation(step, split, evaluate(run, parts, step, split, start.seal).mean)
+                evaluation = evaluate(run, parts, step, split, start.seal, on_round=stop.between_rounds)
+                progress.evaluation(step, split, evaluation.mean)
         if step == budget.steps:
             break
-        stop.check(advice)
+        stop.check()
 
         began, before = time.monotonic(), backend.cost()
         sigma, step_size = parts.scales.at(step)
@@ -166,16 +172,19 @@ def _search(
         progress.step(
             done, row["reward_mean"], row["reward_std"], sigma, allocation.counts(), row["tokens_per_second"], left
         )
-    stop.check(advice)
+    stop.check()
 
 
 def _report(
-    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, progress: Progress
+    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, stop: Stop, progress: Progress
 ) -> dict[str, Any]:
-    """Choose the state, evaluate it on held-out tasks, and compare it with the base."""
+    """Choose the state, evaluate it on held-out tasks, and compare it with the base.
+
+    A signal stops an evaluation at work, which a resume then does again; after the last one nothing is left to stop.
+    """
     steps = config.budget.steps
     reach = partial(replay, run.snapshots, journal.records, parts.backend, start=start)
-    at = partial(evaluate, run, parts, seal=start.seal, reach=reach)
+    at = partial(evaluate, run, parts, seal=start.seal, reach=reach, on_round=stop.between_rounds)
     evaluated = [step for step in range(steps + 1) if _due(step, config.budget.evaluate_every, steps)]
     for step in evaluated:  # all of them are there already unless metrics.jsonl was damaged
         for split in _splits(config, step):

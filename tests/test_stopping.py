@@ -35,7 +35,7 @@ def test_nothing_to_save_leaves_at_once(name: str) -> None:
 def test_the_marker_is_of_schedulers_and_of_the_last_time(number: int, left: bool, tmp_path: Path) -> None:
     marker = tmp_path / "preempted"
     marker.touch()
-    with stopping(marker) as stop:
+    with stopping("", marker) as stop:
         assert not marker.exists()
         os.kill(os.getpid(), number)
         assert stop.received == number
@@ -43,6 +43,6 @@ def test_the_marker_is_of_schedulers_and_of_the_last_time(number: int, left: boo
 
 
 def test_a_marker_that_cannot_be_made_is_no_crash(tmp_path: Path) -> None:
-    with stopping(tmp_path / "gone" / "preempted") as stop:
+    with stopping("", tmp_path / "gone" / "preempted") as stop:
         os.kill(os.getpid(), signal.SIGTERM)
     assert stop.received == signal.SIGTERM

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from esagent.config.names import SPLITS
 from esagent.config.nearest import suggest
 from esagent.errors import ConfigError
-from esagent.report.results import SPLITS
 from esagent.runs.directory import RunDirectory
 from esagent.runs.episodes import evaluation_file, read_episodes, step_file
 from esagent.runs.evals import episodes_name, evals_folder, list_evals
@@ -90,12 +90,20 @@ def _of_eval(run: RunDirectory, wanted: Wanted) -> Path:
     name = list(folders)[-1] if wanted.eval in (None, "latest") else str(wanted.eval)
     if name not in folders:
         raise ConfigError(f"evaluation {name!r}: {suggest(name, list(folders))}")
-    agents = [agent for agent in ("trained", "base") if (folders[name] / episodes_name(agent, sampled=False)).exists()]
+    return find_in_eval(folders[name], wanted)
+
+
+def find_in_eval(folder: Path, wanted: Wanted) -> Path:
+    """The file of an evaluation by `esagent eval` that holds the episodes of the wanted agent, by default the trained.
+
+    Raises ConfigError naming what there is.
+    """
+    agents = [agent for agent in ("trained", "base") if (folder / episodes_name(agent, sampled=False)).exists()]
     agent = wanted.agent or (agents[0] if agents else "base")
-    path = folders[name] / episodes_name(agent, sampled=wanted.sample is not None)
+    path = folder / episodes_name(agent, sampled=wanted.sample is not None)
     if not path.exists():
-        there = sorted(p.name for p in folders[name].glob("*.jsonl.zst"))
-        raise ConfigError(f"{folders[name]} has no {path.name}; it has {', '.join(there) or 'no episodes'}")
+        there = sorted(p.name for p in folder.glob("*.jsonl.zst"))
+        raise ConfigError(f"{folder} has no {path.name}; it has {', '.join(there) or 'no episodes'}")
     return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,9 +10,12 @@ from typing import Any
 
 import yaml
 
+from esagent.errors import EnvironmentFailure
 from esagent.report.rows import History, read_history
 from esagent.runs.directory import RunDirectory
+from esagent.runs.jsonio import parse
 from esagent.runs.status import status
+from esagent.runs.trust import doubts
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def read_run(path: Path) -> Run:
     except OSError as error:
         problems.append(_line(error))
         state, detail, updates = "interrupted", "", 0
+    problems += _doubts(directory, problems)
     seconds = history.summary.get("seconds")
     return Run(
         directory,
@@ -84,6 +87,14 @@ def read_run(path: Path) -> Run:
         _started(manifest, directory.id),
         tuple(problems),
     )
+
+
+def _doubts(directory: RunDirectory, problems: list[str]) -> list[str]:
+    """What else is wrong with files that could be read."""
+    try:
+        return [f"{name} {text}" for name, text in doubts(directory) if not any(p.startswith(name) for p in problems)]
+    except EnvironmentFailure as error:
+        return [] if problems else [_line(error)]
 
 
 def _config(path: Path, problems: list[str]) -> dict[str, Any]:
@@ -100,7 +111,7 @@ def _config(path: Path, problems: list[str]) -> dict[str, Any]:
 
 def _json(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         problems.append(f"{path.name} cannot be read: {_line(error)}")
         return {}

@@ -19,6 +19,7 @@ from esagent.errors import ConfigError, RunError
 from esagent.runs.atomic import reporting, write_json
 from esagent.runs.directory import RunDirectory
 from esagent.runs.journal import Journal
+from esagent.runs.jsonio import parse
 from esagent.runs.seal import is_sound, sealed
 
 _SHOWN = 12
@@ -45,7 +46,7 @@ def read_manifest(run: RunDirectory) -> dict[str, Any]:
     try:
         with reporting("read", run.manifest):
             text = run.manifest.read_bytes() if run.manifest.exists() else None
-        manifest = None if text is None else json.loads(text)
+        manifest = None if text is None else parse(text)
     except ValueError:
         manifest = {}
     if manifest is None:

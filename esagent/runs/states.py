@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
 from esagent.runs.identity import Identity, identity, read_manifest
 from esagent.runs.journal import inspect_journal
+from esagent.runs.jsonio import parse
 from esagent.runs.resume import Replayable, replay
 
 BEST, LAST = "best", "last"
@@ -82,7 +82,7 @@ def _best(run: RunDirectory, done: int) -> int:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text())
+        value = parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     if not isinstance(value, dict):

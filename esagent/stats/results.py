@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,11 @@ from esagent.config.nearest import suggest
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
 from esagent.runs.atomic import reporting
+from esagent.runs.directory import RunDirectory
 from esagent.runs.find import find_run
+from esagent.runs.jsonio import parse
 from esagent.runs.metrics import read_rows
+from esagent.runs.trust import doubts
 from esagent.stats.arms import flatten
 from esagent.stats.auc import auc
 
@@ -80,16 +82,19 @@ def find_results(texts: Sequence[str], runs_dir: str | Path = "runs") -> list[Re
 
 
 def read_result(path: Path) -> Result:
-    """The run at `path`. Raises ConfigError when its config.yaml or summary.json cannot be read."""
+    """The run at `path`. Raises ConfigError, a line for each file, when it does not hold what the run wrote."""
     summary = path / "summary.json"
     with reporting("read", path):
         try:
             config: Any = yaml.safe_load((path / "config.yaml").read_text())
-            result: Any = json.loads(summary.read_text()) if summary.exists() else None
+            result: Any = parse(summary.read_bytes()) if summary.exists() else None
         except (yaml.YAMLError, ValueError) as error:
             raise ConfigError(f"run {path} is damaged: {' '.join(str(error).split())}") from error
     if not isinstance(config, Mapping) or not isinstance(result, Mapping | None):
         raise ConfigError(f"run {path} is damaged: config.yaml or summary.json does not hold what it should")
+    problems = [f"run {path}: {name} {text}" for name, text in doubts(RunDirectory(path))]
+    if problems:
+        raise ConfigError(*problems)
     flat = flatten(to_dict(Config())) | flatten(config)  # a run of an earlier version lacks later settings
     return Result(path, flat, result)
 
