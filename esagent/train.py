@@ -97,7 +97,7 @@ def resume(
 def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
     """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
-    advice = f"go on with: esagent resume {run.path}"
+    advice = f"go on with: esagent resume {run.typed}"
     with (
         locked(run),
         stopping(advice, run.preempted) as stop,

@@ -148,7 +148,7 @@ def _evaluation(folder: Path, which: str | None, wanted: Wanted, *, html: bool, 
     if result is None:
         raise RunError(f"{folder / RESULT} is damaged")
     with _readable(folder):
-        shown = render_evaluation(result)
+        shown = render_evaluation(result | {"eval": str(folder)})  # it may have been moved
     if as_json:
         print_json(result)
     else:

@@ -86,7 +86,7 @@ def find_episode(path: Path, which: str, wanted: Wanted) -> tuple[int, dict[str,
 def _of_eval(run: RunDirectory, wanted: Wanted) -> Path:
     folders = {folder.name: folder for folder in list_evals(evals_folder(run.path))}
     if not folders:
-        raise ConfigError(f"{run.path} has no evaluations; make one with: esagent eval {run.path}")
+        raise ConfigError(f"{run.path} has no evaluations; make one with: esagent eval {run.typed}")
     name = list(folders)[-1] if wanted.eval in (None, "latest") else str(wanted.eval)
     if name not in folders:
         raise ConfigError(f"evaluation {name!r}: {suggest(name, list(folders))}")

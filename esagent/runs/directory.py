@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ class RunDirectory:
 
     path: Path
     made: tuple[Path, ...] = ()
+
+    @property
+    def typed(self) -> str:
+        """The path as a shell takes it, for advice."""
+        return shlex.quote(str(self.path))
 
     @property
     def id(self) -> str:

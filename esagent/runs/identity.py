@@ -94,7 +94,7 @@ def require_settings(run: RunDirectory, manifest: Mapping[str, Any], settings: M
         more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
         raise ConfigError(
             f"the settings of {run.path} are not those it was started with; undo the change, or go on with it as a new "
-            f"run: esagent resume {run.path} --fork",
+            f"run: esagent resume {run.typed} --fork",
             *found[:_SHOWN],
             *more,
         )

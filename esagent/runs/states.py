@@ -72,7 +72,7 @@ def _best(run: RunDirectory, done: int) -> int:
     if not run.summary.exists():
         raise ConfigError(
             f"state {BEST}: {run.path} has not finished, so none was chosen; take {LAST} or a number from 0 to {done}, "
-            f"or go on with: esagent resume {run.path}"
+            f"or go on with: esagent resume {run.typed}"
         )
     step = _read_json(run.summary).get("selected_step")
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:

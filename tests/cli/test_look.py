@@ -66,6 +66,46 @@ def test_eval_of_a_bare_model_prints_a_table(folder: Path) -> None:
     (kept,) = (folder / "runs" / "eval").iterdir()
     assert {path.name for path in kept.iterdir()} == {"eval.json", "manifest.json", "base-greedy.jsonl.zst"}
 
+    assert f"esagent show runs/eval/{kept.name} --episode 0" in done.stdout
+    for named in (str(kept), f"runs/eval/{kept.name}", f"eval/{kept.name}", kept.name):
+        shown = call(folder, "show", named)
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        assert "3 validation tasks" in shown.stdout
+    assert json.loads(call(folder, "show", kept.name, "--json").stdout) == json.loads((kept / "eval.json").read_text())
+    talk = call(folder, "show", kept.name, "--episode", "2")
+    assert "base-greedy.jsonl.zst, episode 2" in talk.stdout
+
+
+def test_an_evaluation_of_a_run_is_shown_by_its_folder(folder: Path, evaluated: dict) -> None:
+    shown = call(folder, "show", evaluated["eval"])
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    for part in ("6 heldout tasks", "pass@2", "gain", f"esagent show {evaluated['eval']} --episode 0"):
+        assert part in shown.stdout
+    talk = call(folder, "show", evaluated["eval"], "--episode", "1", "--agent", "base", "--sample", "1")
+    assert "base-sampled.jsonl.zst, episode 1" in talk.stdout
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", '{"metrics": 3}', '{"signals": [1], "cost": "x", "unscored": 4}'])
+def test_a_damaged_evaluation_is_one_line(tmp_path: Path, content: str) -> None:
+    kept = tmp_path / "runs" / "eval" / "x"
+    kept.mkdir(parents=True)
+    (kept / "eval.json").write_text(content)
+    done = call(tmp_path, "show", "x")
+    assert (done.exit_code, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("esagent: runs/eval/x")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [("--html", "has no page"), ("--episode 0 --step 1", "--agent and --sample choose"), ("--episode 9", "0 to 5")],
+)
+def test_what_an_evaluation_does_not_have(folder: Path, evaluated: dict, options: str, says: str) -> None:
+    done = call(folder, "show", evaluated["eval"], *options.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
 
 def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     shown = call(folder, "show", "latest")
