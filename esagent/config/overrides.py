@@ -77,6 +77,8 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
             if translated:
                 result.accepted[:0] = translated  # first, so that model.* overrides still win
                 continue
+            if key == "experiment" and override.value() is None:
+                continue  # no experiment, which Hydra has no word for
             problem = None if extended else _option(override, options(key))
         elif not problem:
             problem = _value(override)
@@ -129,8 +131,6 @@ def _option(override: Override, known: list[str]) -> str | None:
     key = override.key_or_group
     for value in _values(override):
         if isinstance(value, str) and value in known:
-            continue
-        if key == "experiment" and value is None:
             continue
         if key == "model" and isinstance(value, str) and "/" in value and override.is_sweep_override():
             return f"model={value}: sweep hub ids as model=custom model.source={value},..."

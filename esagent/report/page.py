@@ -11,13 +11,14 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
+from esagent.errors import ConfigError
 from esagent.report import conversation, figures
 from esagent.report.evaluation import interval
 from esagent.report.examples import examples
 from esagent.report.overview import overview
 from esagent.report.run import Run
 from esagent.report.text import amount, duration, number, size
-from esagent.runs.atomic import write_text
+from esagent.runs.atomic import reporting, write_text
 
 _LABELS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
 _KINDS = {"gain": "Better", "loss": "Worse", "same": "Still wrong"}
@@ -26,9 +27,16 @@ _KINDS = {"gain": "Better", "loss": "Worse", "same": "Still wrong"}
 def write_page(run: Run, settings: Mapping[str, Any] | None, path: Path) -> Path:
     """Write the page of `run` to `path` and return it. settings: see `overview`.
 
-    Raises EnvironmentFailure when the disk does not take it.
+    Raises ConfigError for a path that names no file, EnvironmentFailure when the disk does not take it.
     """
-    write_text(path, render_page(run, settings))
+    if not path.name:
+        raise ConfigError(f"{path}: is a folder; name the file to write, as in page.html")
+    text = render_page(run, settings)
+    if path.is_fifo() or path.is_char_device():  # /dev/stdout, say: nothing that could be replaced
+        with reporting("write", path):
+            path.write_text(text, encoding="utf-8")
+    else:
+        write_text(path, text)
     return path
 
 

@@ -48,6 +48,8 @@ def replacing(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f"{_PREFIX}{os.getpid()}-{target.name}")
     try:
         with reporting("write", target):
+            if target.exists() and not target.is_file():  # a device, say, which a rename would take away
+                raise OSError(errno.EINVAL, "there is something that is no file")
             temporary.touch()
             mode = stat.S_IMODE(temporary.stat().st_mode)
             yield temporary
@@ -57,7 +59,8 @@ def replacing(target: Path) -> Iterator[Path]:
             os.replace(temporary, target)
             sync_folder(target.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a name too long for the disk, say, which was told already
+            temporary.unlink(missing_ok=True)
 
 
 def write_bytes(target: Path, data: bytes) -> None:

@@ -158,6 +158,9 @@ BAD = [
     ("show latest --episode 0 --member 9", 2, "holds no episode of member 9"),
     ("show nowhere", 2, "run 'nowhere' does not exist"),
     ("show latest --html runs/no/such/page.html", 3, "cannot write runs/no/such/page.html"),
+    ("show latest --html .", 2, ".: is a folder; name the file"),
+    ("show latest --html runs", 3, "cannot write runs: there is something that is no file"),
+    (f"show latest --html {'x' * 300}", 3, "File name too long"),
     ("ls nowhere", 2, "nowhere: no such folder"),
 ]
 

@@ -76,3 +76,16 @@ def test_the_mode_follows_the_umask_whoever_writes(tmp_path: Path, umask: int) -
     finally:
         os.umask(before)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o666 & ~umask}
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(EnvironmentFailure, match=r"cannot write .*pipe: there is something that is no file"):
+        write_text(tmp_path / "pipe", "x")
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_name_too_long_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"cannot write .*: File name too long"):
+        write_text(tmp_path / ("x" * 300), "x")

@@ -326,13 +326,21 @@ def test_other_weights_than_the_runs_are_noticed(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_files_have_the_mode_that_the_umask_gives(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path, "llama", SpaceConfig(layers="last:1"))
+def test_files_have_the_mode_that_the_umask_gives(runs: Callable[[str], RunDirectory], tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        done = export(run, "hooks", "best", tmp_path / "there")
+        done = export(runs("default"), "hooks", "best", tmp_path / "there")
     finally:
         os.umask(before)
     modes = {name: (tmp_path / "there" / name).stat().st_mode & 0o777 for name in done["files"]}
     assert modes == dict.fromkeys(done["files"], 0o640)
     assert any(name.endswith(".safetensors") for name in modes)
+
+
+def test_the_folder_one_stands_in_is_not_replaced(
+    runs: Callable[[str], RunDirectory], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"--output \.: is there already"):
+        export(runs("default"), "hooks", "best", Path("."))
+    assert list(tmp_path.iterdir()) == []

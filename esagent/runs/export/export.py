@@ -65,7 +65,8 @@ def export(run: RunDirectory, format: str | None, wanted: str, output: Path | No
 
 def _check_free(output: Path) -> None:
     try:
-        taken = output.exists() and (not output.is_dir() or any(output.iterdir()))
+        # The folder one stands in cannot be put in the place of another, not even when it is empty.
+        taken = output.exists() and (not output.is_dir() or any(output.iterdir()) or output.samefile(Path.cwd()))
     except OSError as error:
         raise ConfigError(f"--output {output}: {error.strerror}") from error
     if taken:
