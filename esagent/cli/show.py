@@ -125,9 +125,13 @@ def _overview(directory: RunDirectory, *, as_json: bool) -> None:
 
 
 def _episode(directory: RunDirectory, which: str, wanted: Wanted, *, as_json: bool) -> None:
-    from esagent.report.episodes import find_file
+    from esagent.report.episodes import doubt, find_file
 
-    _conversation(find_file(directory, wanted), which, wanted, as_json=as_json)
+    path = find_file(directory, wanted)
+    problem = doubt(directory, path)
+    if problem:
+        tell(f"{path} {problem}")
+    _conversation(path, which, wanted, as_json=as_json)
 
 
 def _evaluation(folder: Path, which: str | None, wanted: Wanted, *, html: bool, as_json: bool) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 
 from esagent.config.names import SPLITS
 from esagent.config.nearest import suggest
-from esagent.errors import ConfigError
+from esagent.errors import ConfigError, RunError
 from esagent.runs.directory import RunDirectory
-from esagent.runs.episodes import evaluation_file, read_episodes, step_file
+from esagent.runs.episodes import damage, evaluation_file, read_episodes, step_file
 from esagent.runs.evals import episodes_name, evals_folder, list_evals
+from esagent.runs.journal import inspect_journal
+from esagent.runs.metrics import read_rows
 
 _EVALUATION = re.compile(r"eval-(\d{6,})-(\w+)\.jsonl\.zst")
 _STEP = re.compile(r"step-(\d{6,})\.jsonl\.zst")
@@ -60,6 +62,23 @@ def find_file(run: RunDirectory, wanted: Wanted) -> Path:
     return evaluation_file(run.episodes, _one(wanted.step, steps, "", f"evaluations on {split}: step"), split)
 
 
+def doubt(run: RunDirectory, path: Path) -> str:
+    """What is wrong with a file of `find_file` that is one of the run's own, "" when nothing is known to be.
+
+    What vouches for it is the row of metrics.jsonl, or the line of the journal, that holds its SHA-256.
+    """
+    evaluation = _EVALUATION.fullmatch(path.name)
+    if path.parent != run.episodes:
+        return ""
+    if evaluation:
+        wanted = (int(evaluation[1]), evaluation[2])
+        notes = [row for row in read_rows(run.metrics) if (row["step"], row.get("split")) == wanted]
+    else:
+        notes = [record for record in _records(run) if step_file(run.episodes, record["step"]) == path]
+    known = [note["episodes_sha256"] for note in notes if "episodes_sha256" in note]
+    return damage(path, known[-1]) if known else ""
+
+
 def find_episode(path: Path, which: str, wanted: Wanted) -> tuple[int, dict[str, Any]]:
     """The episode of a file by number (counted from 0 among those wanted) or by task id, with its number.
 
@@ -81,6 +100,13 @@ def find_episode(path: Path, which: str, wanted: Wanted) -> tuple[int, dict[str,
         return ids.index(which), episodes[ids.index(which)]
     near = suggest(which, list(dict.fromkeys(ids))[:5])
     raise ConfigError(f"episode {which!r}: a number from 0 to {len(ids) - 1} or a task id; {near}")
+
+
+def _records(run: RunDirectory) -> list[dict[str, Any]]:
+    try:
+        return inspect_journal(run.journal).records
+    except RunError:  # a damaged journal is told by whoever needs it whole
+        return []
 
 
 def _of_eval(run: RunDirectory, wanted: Wanted) -> Path:

@@ -71,7 +71,7 @@ def read_run(path: Path) -> Run:
         state, detail = status(directory)
         updates = _count_lines(directory.journal)
     except OSError as error:
-        problems.append(_line(error))
+        problems.append(f"{Path(str(error.filename)).name} cannot be read: {_line(error)}")
         state, detail, updates = "interrupted", "", 0
     problems += _doubts(directory, problems)
     seconds = history.summary.get("seconds")
@@ -100,7 +100,7 @@ def _doubts(directory: RunDirectory, problems: list[str]) -> list[str]:
 def _config(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         problems.append(f"{path.name} cannot be read: {_line(error)}")
         return {}
     if not isinstance(found, dict) or not {"model", "task", "budget"} <= found.keys():

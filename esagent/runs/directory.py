@@ -163,6 +163,8 @@ def create_run(
 def open_run(path: str | Path) -> RunDirectory:
     """An existing run directory. Raises ConfigError when `path` is not one."""
     path = Path(path)
+    if path.name in ("", ".."):  # of which neither a name nor an id can be read
+        path = path.resolve()
     if not (path / "config.yaml").is_file():
         missing = "does not exist" if not path.exists() else "is not a run directory (it has no config.yaml)"
         if (path / "manifest.json").is_file():

@@ -78,7 +78,7 @@ def read_settings(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, A
     try:
         with reporting("read", run.config):
             settings = OmegaConf.to_container(OmegaConf.create(run.config.read_text()))
-    except (YAMLError, OmegaConfBaseException, ValueError) as error:
+    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{run.config} is damaged: it is not YAML ({reason}); {advice}") from error
     lost = [key for key in manifest["config"] if not isinstance(settings, dict) or key not in settings]

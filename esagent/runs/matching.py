@@ -78,5 +78,5 @@ def _key(path: Path) -> str | None:
     try:
         settings = yaml.safe_load(path.read_text())
         return job_key(from_dict(settings)) if isinstance(settings, dict) else None
-    except (OSError, ValueError, yaml.YAMLError, ConfigError):
+    except (OSError, ValueError, yaml.YAMLError, RecursionError, ConfigError):
         return None

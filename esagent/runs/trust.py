@@ -19,7 +19,7 @@ from esagent.runs.metrics import read_rows
 from esagent.runs.outcome import metrics_digest
 from esagent.runs.seal import is_sound
 
-_AGAIN = "esagent resume makes it again"
+_AGAIN = "esagent resume makes it again where it can"
 
 
 def doubts(run: RunDirectory) -> Iterator[tuple[str, str]]:

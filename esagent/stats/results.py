@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from esagent.config.export import to_dict
+from esagent.config.files import is_file, is_folder
 from esagent.config.nearest import suggest
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
@@ -88,7 +89,7 @@ def read_result(path: Path) -> Result:
         try:
             config: Any = yaml.safe_load((path / "config.yaml").read_text())
             result: Any = parse(summary.read_bytes()) if summary.exists() else None
-        except (yaml.YAMLError, ValueError) as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f"run {path} is damaged: {' '.join(str(error).split())}") from error
     if not isinstance(config, Mapping) or not isinstance(result, Mapping | None):
         raise ConfigError(f"run {path} is damaged: config.yaml or summary.json does not hold what it should")
@@ -132,13 +133,13 @@ def _pool_curve(result: Result) -> dict[int, float]:
 
 
 def _paths(text: str, runs_dir: Path) -> list[Path]:
-    if (Path(text) / "config.yaml").is_file():
+    if is_file(Path(text) / "config.yaml"):
         return [Path(text)]
-    for folder in (Path(text), runs_dir / text):
+    for folder in filter(is_folder, (Path(text), runs_dir / text)):
         below = [config.parent for pattern in ("*/config.yaml", "*/*/config.yaml") for config in folder.glob(pattern)]
         if below:
             return sorted(below)
-    if Path(text).is_dir():
+    if is_folder(text):
         raise ConfigError(f"{text}: holds no run (a folder with config.yaml)")
     names = sorted({config.parent.parent.name for config in runs_dir.glob("*/*/config.yaml")})
     if not names:

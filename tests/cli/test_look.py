@@ -130,6 +130,23 @@ def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     assert call(folder, "show", "latest", "--html").stdout == f"{evaluated['run']}/report.html\n"
 
 
+def test_a_conversation_of_another_run_is_told_from_ones_own(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    (run,) = (tmp_path / "runs" / "default").iterdir()
+    for options, name in (("", "eval-000002-heldout"), (" --step 1 --member 0", "step-000001")):
+        path = run / "episodes" / f"{name}.jsonl.zst"
+        assert call(tmp_path, "show", "latest", "--episode", "0", *options.split()).stderr == ""
+        shutil.copy(run / "episodes" / "step-000000.jsonl.zst", path)
+        told = call(tmp_path, "show", "latest", "--episode", "0", *options.split()).stderr
+        assert told == f"esagent: {path.relative_to(tmp_path)} is damaged or of another run\n"
+
+
+def test_the_folder_one_stands_in_is_named(folder: Path) -> None:
+    (run,) = (folder / "runs" / "default").iterdir()
+    shown = json.loads(call(run, "show", ".", "--json").stdout)
+    assert (shown["name"], shown["id"]) == ("default", run.name)
+
+
 def test_ls(folder: Path) -> None:
     (row,) = json.loads(call(folder, "ls", "--json").stdout)["runs"]
     assert (row["state"], row["updates"], row["steps"], row["name"]) == ("finished", 2, 2, "default")
@@ -162,6 +179,9 @@ BAD = [
     ("show latest --html runs", 3, "cannot write runs: there is something that is no file"),
     (f"show latest --html {'x' * 300}", 3, "File name too long"),
     ("ls nowhere", 2, "nowhere: no such folder"),
+    (f"ls {'x' * 300}", 2, "x: no such folder"),
+    (f"stats {'x' * 300}", 2, "x: no such folder or run"),
+    (f"show {'x' * 300}", 2, "does not exist in runs"),
 ]
 
 
