@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from esagent.agents.base import Agent
 from esagent.backends.base import Backend
-from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory
+from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory, Turn
 from esagent.core.noise import key
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, EsagentError, RunError
@@ -173,10 +173,7 @@ class _Runner:
         if self.nonfinite:
             return Score(0.0, dict.fromkeys(self.nonfinite, 0.0), reason="nonfinite")
         try:
-            score = family.score(self.task, self.trajectory)
-            if np.isfinite(score.reward):
-                return score
-            reason = f"scoring: the reward is {score.reward}"
+            return _plain_score(family.score(self.task, self.trajectory))
         except EsagentError:
             raise
         except Exception as error:
@@ -197,6 +194,8 @@ class _Runner:
             self._asked += 1
             if not isinstance(request, Request):
                 self.failure = f"the agent yielded {type(request).__name__}, not a Request"
+            elif not (isinstance(request.prompt, str) and isinstance(request.prefix, str)):
+                self.failure = "the agent yielded a Request whose prompt or prefix is not a text"
             elif self._asked > MAX_REQUESTS:
                 self.failure = f"the agent asked more than {MAX_REQUESTS} times"
             else:
@@ -205,10 +204,28 @@ class _Runner:
                     self.request = self._sampling.decode(self.request, self.task, self.sample, self._asked)
 
     def _finish(self, trajectory: object) -> None:
-        if isinstance(trajectory, Trajectory):
-            self.trajectory = trajectory
-        else:
+        if not isinstance(trajectory, Trajectory):
             self.failure = f"the agent returned {type(trajectory).__name__}, not a Trajectory"
+        elif not isinstance(trajectory.answer, str):
+            self.failure = f"the agent returned an answer that is a {type(trajectory.answer).__name__}, not a text"
+        elif not all(isinstance(turn, Turn) for turn in trajectory.turns):
+            self.failure = "the agent returned turns that are not all of type Turn"
+        else:
+            self.trajectory = trajectory
+
+
+def _plain_score(score: Score) -> Score:
+    """`score` in plain numbers. Raises TypeError or ValueError when it is none, or not finite."""
+    if not isinstance(score, Score):
+        raise TypeError(f"it gave {type(score).__name__}, not a Score")
+    if score.unscored:
+        return Score(0.0, reason=str(score.reason), unscored=True)
+    reward = float(score.reward)
+    signals = {str(module): float(value) for module, value in score.signals.items()}
+    for name, value in (("reward", reward), *signals.items()):
+        if not np.isfinite(value):
+            raise ValueError(f"the {name if name == 'reward' else f'signal of {name}'} is {value}")
+    return Score(reward, signals, str(score.reason), bool(score.success))
 
 
 def _describe(where: str, error: Exception) -> str:

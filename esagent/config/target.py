@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import esagent
 from esagent.errors import ConfigError
+
+_OURS = str(Path(esagent.__file__).parent)
 
 
 def import_target(option: str, target: str) -> Callable[..., Any]:
@@ -26,7 +30,7 @@ def import_target(option: str, target: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{option}: cannot import {module_name!r}: {_line(error)}") from error
+        raise ConfigError(f"{option}: cannot import {module_name!r}: {said(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
         classes = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "no classes"
@@ -46,8 +50,12 @@ def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
         raise
     except (Exception, SystemExit) as error:
         group = option.partition(".")[0]
-        raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {_line(error)}") from error
+        raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {said(error)}") from error
 
 
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def said(error: BaseException) -> str:
+    """What an error of a user's code says, in one line, with the place in that code where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if not f.filename.startswith(("<", _OURS)) and f.filename != importlib.__file__]
+    where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
