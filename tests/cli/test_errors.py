@@ -68,6 +68,28 @@ def test_a_bug_without_a_run_shows_its_traceback(capsys: pytest.CaptureFixture[s
     assert told.splitlines()[-1].startswith("esagent: unexpected ZeroDivisionError: no message")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["train", "--dry-run"], ["train", "--dry-run", "--json"], ["--version"]])
+def test_a_full_disk_behind_standard_output_is_one_line(command: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "esagent", *command], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, text=True
+        )
+    assert (done.returncode, done.stderr) == (
+        3,
+        "esagent: cannot write to standard output: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_lead_nowhere(closed: str, tmp_path: Path) -> None:
+    code = f'"{sys.executable}" -m esagent train sede=1 {closed}; echo $?'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, cwd=tmp_path, text=True, check=True)
+    assert done.stdout == "2\n"
+    assert done.stderr == ("" if "2>&-" in closed else "esagent: sede: no such key; did you mean seed?\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "esagent", "train", "--dry-run"]
     read, write = os.pipe()
