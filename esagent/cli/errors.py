@@ -60,8 +60,9 @@ def _tell_bug(error: Exception) -> None:
 
 def tell(problem: str) -> None:
     """One line on standard error."""
-    sys.stderr.write(f"esagent: {' '.join(problem.split())}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # nobody is left to tell; the exit code says it
+        sys.stderr.write(f"esagent: {' '.join(problem.split())}\n")
+        sys.stderr.flush()
 
 
 def _first_line(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from esagent.cli.show import show
 from esagent.cli.stats import stats
 from esagent.cli.sweep import sweep
 from esagent.cli.train import train
+from esagent.errors import EnvironmentFailure
 
 app = typer.Typer(
     name="esagent",
@@ -65,17 +67,28 @@ def _open_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number is this one
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal has no sign for is shown by another
+            stream.reconfigure(errors="replace")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the installed command: runs it on `arguments` (default: the process's own) and exits."""
     _open_streams()
     try:
-        with guarded():  # commands guard themselves; this is for what is printed around them, help for one
+        with guarded():  # commands guard themselves; this is for what is around them, the text of --help for one
+            _require_folder()
             code = _run(arguments)
     except typer.Exit as ended:
         code = ended.exit_code
     sys.exit(code)
+
+
+def _require_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise EnvironmentFailure("the current folder does not exist any more; change to one that does") from error
 
 
 def _run(arguments: Sequence[str] | None) -> int:

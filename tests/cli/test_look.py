@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -145,6 +146,17 @@ def test_the_folder_one_stands_in_is_named(folder: Path) -> None:
     (run,) = (folder / "runs" / "default").iterdir()
     shown = json.loads(call(run, "show", ".", "--json").stdout)
     assert (shown["name"], shown["id"]) == ("default", run.name)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "60", "-5", "many"])
+def test_a_narrow_terminal_still_says_which_run(folder: Path, columns: str) -> None:
+    (run,) = (folder / "runs" / "default").iterdir()
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, ["ls"], env={"FORCE_COLOR": "1", "COLUMNS": columns})
+    assert done.exit_code == 0
+    cells = re.sub(r"\x1b\[[\d;]*m", "", done.stdout).splitlines()[2:]
+    assert "".join(line.split("  ")[0].strip() for line in cells).startswith(f"default/{run.name}"[:12])
+    assert "finished" in done.stdout
 
 
 def test_ls(folder: Path) -> None:
