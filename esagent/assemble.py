@@ -12,6 +12,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.config.names import MODULES
 from esagent.config.schema import Config, Normalise, ScheduleConfig, SigmaConfig
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
@@ -109,14 +110,17 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
         allocator=make_allocator(config.allocation),
-        scales=_scales(config, backend.blocks()),
+        scales=_scales(config, agent, backend.blocks()),
         facts=facts,
     )
 
 
-def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+def _scales(config: Config, agent: Agent, blocks: tuple[Block, ...]) -> Scales:
     names = [block.name for block in blocks]
-    unknown = [name for name in config.sigma.modules if name not in names]
+    # An agent's group brings factors for all of its modules: also for those that are not searched, and for those of the
+    # agent that a user's own stands in for.
+    replaced = MODULES.get(config.agent.name, ()) if config.agent.target else ()
+    unknown = [name for name in config.sigma.modules if name not in (*names, *agent.modules, *replaced)]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; choose from {', '.join(names)}")
     return Scales(

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from esagent.assemble import combine
 from esagent.config.schema import AllocationConfig, Config, Rule, Select
 from esagent.core.population import Update
 from esagent.errors import ConfigError, Interrupted, Preempted, RunError
@@ -266,6 +267,16 @@ def test_joint_allocation_last_state_and_no_steps(tmp_path: Path) -> None:
     still = train(vector_config(tmp_path / "still", steps=0), build=vector_parts)
     assert still["pool"]["gain"] == still["heldout"]["gain"] == 0
     assert still["selected_step"] == 0
+
+
+def test_factors_of_what_is_not_searched_are_no_mistake(tmp_path: Path) -> None:
+    """`agent=modular` brings some for its modules: a user's own agent, or space.modules, need not have them."""
+    config = vector_config(tmp_path)
+    config.sigma = replace(config.sigma, modules={"planner": 0.8, "finder": 2.0, "writer": 0.5})
+    parts = vector_parts(config)
+    assert parts.scales.factors == {"finder": 2.0, "writer": 0.5}
+    fewer = combine(config, parts.agent, parts.family, parts.pools, VectorBackend(("finder",)), parts.facts)
+    assert fewer.scales.factors == {"finder": 2.0}
 
 
 def test_unscored_tasks_are_dropped_for_all_members(tmp_path: Path) -> None:

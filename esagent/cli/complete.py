@@ -74,7 +74,8 @@ def complete_study(incomplete: str) -> list[str]:
 
 def complete_eval(ctx: typer.Context, incomplete: str) -> list[str]:
     """Evaluations of the run that was named, newest first, and `latest`."""
-    named = str(ctx.params.get("run") or "")
+    # An option that still lacks its value ends the reading of arguments; what was read is in ctx.args then.
+    named = str(ctx.params.get("run") or next(iter(ctx.args), ""))
     runs = [path for path in _runs() if named in (path.name, f"{path.parent.name}/{path.name}")]
     folder = next(iter(_runs() if named == "latest" else runs), Path(named))
     found = sorted((path.parent.name for path in folder.glob("evals/*/eval.json")), reverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,21 @@ def write_page(run: Run, settings: Mapping[str, Any] | None, path: Path) -> Path
     if not path.name:
         raise ConfigError(f"{path}: is a folder; name the file to write, as in page.html")
     text = render_page(run, settings)
-    if path.is_fifo() or path.is_char_device():  # /dev/stdout, say: nothing that could be replaced
+    if _is_stream(path):
         with reporting("write", path):
             path.write_text(text, encoding="utf-8")
     else:
         write_text(path, text)
     return path
+
+
+def _is_stream(path: Path) -> bool:
+    """A pipe or a device, /dev/stdout say, which is written to, and not replaced as a file is."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # mostly nothing is there yet; what else is wrong is told by who writes
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:

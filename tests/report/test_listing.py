@@ -87,7 +87,7 @@ def test_no_damage_hides_a_run_or_stops_the_list(runs: Path, run: Path, file: st
             "config.yaml does not hold the settings of the run: budget.steps was 8",
         ),
         ("metrics.jsonl", '"mean":0.', '"mean":0.9', "metrics.jsonl was changed after the run ended"),
-        ("summary.json", '"trained": 0.', '"trained": 0.9', "summary.json is damaged, or does not belong"),
+        ("summary.json", '"seed": 1', '"seed": 2', "summary.json is damaged, or does not belong"),
         ("manifest.json", '"threads": 1', '"threads": 2', "manifest.json is missing or damaged"),
         ("journal.jsonl", '"step":7', '"step":8', "summary.json is damaged, or does not belong to journal.jsonl"),
     ],

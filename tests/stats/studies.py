@@ -44,11 +44,11 @@ def write_run(
     return vouch(path)
 
 
-def vouch(path: Path) -> Path:
+def vouch(path: Path, **manifest: Any) -> Path:
     """Write the manifest and seal everything, as the run that held what lies in `path` would have done."""
     run = RunDirectory(path)
     settings = yaml.safe_load(run.config.read_text())
-    seal = write_manifest(run, {"config": settings, "initial_digest": "", "model_hash": ""})["checksum"]
+    seal = write_manifest(run, {"config": settings, "initial_digest": "", "model_hash": "", **manifest})["checksum"]
     rows = [row if row["kind"] == "step" else sealed(row, seal) for row in read_rows(run.metrics)]
     run.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
     if run.summary.exists():
