@@ -19,6 +19,10 @@ from esagent.errors import Interrupted, Preempted
 SCHEDULER = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR2") if hasattr(signal, name))
 
 
+class Told(SystemExit):
+    """A scheduler's signal, before there is anything to save. No Exception: no import that is under way swallows it."""
+
+
 class Stop:
     """Remembers the first signal until `check` is called, at a step boundary or where nothing is lost but time.
 
@@ -90,4 +94,4 @@ def leave_when_told() -> None:
 
 def _leave(number: int, _: FrameType | None) -> None:
     os.write(2, f"esagent: stopped by {signal.Signals(number).name}; the same command starts again\n".encode())
-    raise SystemExit(Preempted.exit_code)  # not an Exception: no import that is under way may swallow it
+    raise Told(Preempted.exit_code)

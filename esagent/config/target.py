@@ -11,6 +11,7 @@ from typing import Any
 
 import esagent
 from esagent.errors import ConfigError
+from esagent.stopping import Told
 
 _OURS = str(Path(esagent.__file__).parent)
 
@@ -29,6 +30,8 @@ def import_target(option: str, target: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     try:
         module = importlib.import_module(module_name)
+    except Told:
+        raise
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{option}: cannot import {module_name!r}: {said(error)}") from error
     found = getattr(module, name, None)
@@ -46,7 +49,7 @@ def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
     factory = import_target(option, target)
     try:
         return factory(**options)
-    except ConfigError:
+    except (ConfigError, Told):
         raise
     except (Exception, SystemExit) as error:
         group = option.partition(".")[0]
