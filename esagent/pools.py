@@ -82,6 +82,10 @@ def _problems(tasks: Sequence[Task], n: int) -> Iterator[str]:
             yield f"gives two tasks of the id {task.id!r}"
         seen.add(task.id)
         try:
+            task.prompt.encode()
+        except UnicodeEncodeError:
+            yield f"gives a task ({task.id}) whose prompt holds half of a surrogate pair, which no model can read"
+        try:
             plain(task.payload)
         except TypeError as error:
             yield f"gives a task ({task.id}) whose payload cannot be kept: {error}"

@@ -52,6 +52,7 @@ def broken(split: str, n: int) -> Any:
             lambda split, n: tasks(split, n, payload={"x": object()}),
             "whose payload cannot be kept: cannot write a object",
         ),
+        (lambda split, n: tasks(split, n, prompt="\ud800"), "whose prompt holds half of a surrogate pair"),
         (lambda split, n: tasks(split, n, payload={"x": {1, "a"}}), "whose payload cannot be kept"),
     ],
 )
