@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from esagent.cli.complete import choices
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
 from esagent.cli.output import print_json
@@ -20,7 +19,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="peft|hf|hooks",
-        autocompletion=choices(*EXPORT_FORMATS),
+        autocompletion=lambda: list(EXPORT_FORMATS),
         help="peft: a LoRA folder per module. hf: a whole model, for agents of one module. hooks: a small program that "
         "adds what was trained to a stock model. Default: peft where it can say what was trained, else hooks.",
     ),
@@ -28,7 +27,7 @@ Format = Annotated[
 State = Annotated[
     str,
     typer.Option(
-        "--state", metavar="best|last|STEP", help="Which state of the run.", autocompletion=choices("best", "last")
+        "--state", metavar="best|last|STEP", help="Which state of the run.", autocompletion=lambda: ["best", "last"]
     ),
 ]
 Output = Annotated[
