@@ -19,6 +19,7 @@ from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Scor
 from esagent.core.noise import key
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, EsagentError, RunError
+from esagent.stopping import Told
 from esagent.tasks.base import TaskFamily
 
 MAX_REQUESTS = 256
@@ -153,9 +154,9 @@ class _Runner:
         self._asked = 0
         try:
             self._run = agent.run(task, family.env(task))
-        except EsagentError:
+        except (EsagentError, Told):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = _describe("starting the episode", error)
             return
         self._step(None)
@@ -174,9 +175,9 @@ class _Runner:
             return Score(0.0, dict.fromkeys(self.nonfinite, 0.0), reason="nonfinite")
         try:
             return _plain_score(family.score(self.task, self.trajectory))
-        except EsagentError:
+        except (EsagentError, Told):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             reason = _describe("scoring", error)
         return Score(0.0, reason=reason, unscored=True)
 
@@ -186,9 +187,9 @@ class _Runner:
             request = next(self._run) if completion is None else self._run.send(completion)
         except StopIteration as end:
             self._finish(end.value)
-        except EsagentError:
+        except (EsagentError, Told):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = _describe("the agent", error)
         else:
             self._asked += 1
@@ -228,6 +229,6 @@ def _plain_score(score: Score) -> Score:
     return Score(reward, signals, str(score.reason), bool(score.success))
 
 
-def _describe(where: str, error: Exception) -> str:
+def _describe(where: str, error: BaseException) -> str:
     """One line, at most 200 characters."""
     return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"[:200]

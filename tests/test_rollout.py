@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Scor
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, Interrupted, RunError
 from esagent.rollout import MAX_REQUESTS, Sampling, UnscoredError, reward_matrix, rollout
+from esagent.stopping import Told
 from tests.agents.scripted import Arithmetic, ScriptedBackend, Sums, solve
 
 AGENT = ModularAgent()
@@ -181,6 +183,11 @@ def _raises(completion: Completion) -> Any:
     yield
 
 
+def _exits(completion: Completion) -> Any:
+    sys.exit("done")
+    yield
+
+
 def _yields_text(completion: Completion) -> Any:
     yield "hello"
 
@@ -198,6 +205,7 @@ def _never_ends(completion: Completion) -> Any:
     ("then", "reason"),
     [
         (_raises, "the agent: KeyError: 'oops'"),
+        (_exits, "the agent: SystemExit: done"),
         (_yields_text, "the agent yielded str, not a Request"),
         (_asks_nothing, "the agent yielded a Request whose prompt or prefix is not a text"),
         (_never_ends, f"the agent asked more than {MAX_REQUESTS} times"),
@@ -254,6 +262,13 @@ def test_typed_errors_and_interrupts_are_not_swallowed() -> None:
 
     with pytest.raises(Interrupted):
         rollout(AGENT, Sums(), ScriptedBackend(stop), (), TASKS)
+
+    class Leaves(Sums):
+        def score(self, task: Task, trajectory: Trajectory) -> Score:
+            raise Told(75)
+
+    with pytest.raises(Told):
+        rollout(AGENT, Leaves(), ScriptedBackend(solve), (), TASKS)
 
 
 def test_wrong_number_of_answers_is_an_error() -> None:
