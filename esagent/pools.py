@@ -11,6 +11,7 @@ from esagent.core.episode import Task
 from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError, EsagentError, RunError
 from esagent.runs.jsonio import plain
+from esagent.stopping import Told
 from esagent.tasks.base import Split, TaskFamily
 
 
@@ -46,9 +47,9 @@ def take(family: TaskFamily, split: Split, seed: int, n: int) -> tuple[Task, ...
     call = f"task: {family.name}.tasks({split!r}, {seed}, {n})"
     try:
         found = tuple(family.tasks(split, seed, n))
-    except EsagentError:
+    except (EsagentError, Told):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{call} fails: {said(error)}") from error
     problem = next(_problems(found, n), None)
     if problem:
