@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from esagent.agents.base import Agent
@@ -15,6 +15,7 @@ from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
 from esagent.config.blocks import sigma_factors
 from esagent.config.limits import known_steps
+from esagent.config.names import MODULES
 from esagent.config.nearest import suggest
 from esagent.config.schema import Config, Objective, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
@@ -121,15 +122,22 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
         allocator=make_allocator(config.allocation),
-        scales=make_scales(config, backend.blocks()),
+        scales=make_scales(config, backend.blocks(), agent.modules),
         facts=facts,
     )
 
 
-def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+def make_scales(config: Config, blocks: tuple[Block, ...], modules: Sequence[str] = ()) -> Scales:
+    """Sigma and step size of `blocks`. modules: the agent's, searched or not.
+
+    Raises ConfigError for a factor of none of these.
+    """
     names = [block.name for block in blocks]
     own = sigma_factors(config)
-    unknown = [name for name in own if name not in names]
+    # An agent's group brings factors for all of its modules: also for those that are not searched, and for those of the
+    # agent that a user's own stands in for.
+    replaced = MODULES.get(config.agent.name, ()) if config.agent.target else ()
+    unknown = [name for name in own if name not in (*names, *modules, *replaced)]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
     steps = known_steps(config)

@@ -23,7 +23,7 @@ from esagent.config.limits import limit_of
 from esagent.config.schema import Config
 from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError
-from esagent.record import circumstances, compare_circumstances
+from esagent.record import circumstances, compare_circumstances, metrics_row
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import evaluation_file, step_file
 from esagent.runs.evidence import require_all_records
@@ -49,8 +49,9 @@ def fork(
     """Start a new run from the last finished step of the one in `run_dir` and finish it; returns its summary.
 
     The new settings are those in the parent's config.yaml, edited or not, with `overrides`. It lies beside its parent
-    unless `name` or `runs_dir` were changed. Raises ConfigError when nothing was changed, when model, space or start
-    were, or when the parent is past its budget already; RunError when the parent is damaged.
+    unless `name` or `runs_dir` were changed, or the parent was copied out of the folder of its name. Raises ConfigError
+    when nothing was changed, when model, space or start were, or when the parent is past its budget already; RunError
+    when the parent is damaged.
     """
     started = time.monotonic()
     parent = open_run(run_dir)
@@ -92,7 +93,8 @@ def fork(
         if all(settings[key] == manifest["config"][key] for key in _EVALUATED_BY):
             _take_evaluations(parent, run, len(content.records), start.seal, new.seal)
 
-    base = config.runs_dir if moved else parent.path.resolve().parents[1]
+    beside = parent.path.resolve().parent  # unless it was copied out of the folder of its name
+    base = config.runs_dir if moved or beside.name != config.name else beside.parent
     run = create_run(base, config.name, config.seed, text, prepare=prepare)
     return work(run, config, parts, started, json_mode)
 
@@ -119,9 +121,10 @@ def _require_possible(differing: Sequence[str], records: Sequence[Mapping[str, A
 
 
 def _take_records(parent: RunDirectory, run: RunDirectory, content: Content, seal: str) -> None:
-    """The parent's records, chained onto the new run's seal, and the episodes they speak of."""
+    """The parent's records, chained onto the new run's seal, with their rows of metrics and their episodes."""
     with Journal(run.journal, seal) as journal:
         for record in content.records:
+            append_row(run.metrics, metrics_row(record))
             journal.append(record)
             _copy(step_file(parent.episodes, record["step"]), run.episodes)
 

@@ -103,8 +103,9 @@ def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
     """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
     limit = limit_of(config)
+    advice = f"go on with: esagent resume {run.typed}"
     display = Progress(limit, blocks, json_mode, fitness=FITNESS[config.objective])
-    with locked(run), stopping(run.preempted) as stop, display as progress:
+    with locked(run), stopping(advice, run.preempted) as stop, display as progress:
         try:
             start = identity(read_manifest(run))
             with recover(run, parts.backend, start) as journal, noting_failure(run):
@@ -113,7 +114,7 @@ def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
                 parts = calibrated(run, config, parts, start, len(journal.records), progress)
                 _search(run, config, parts, start, journal, stop, progress)
-                summary = _report(run, config, parts, start, journal, progress)
+                summary = _report(run, config, parts, start, journal, stop, progress)
                 summary["seconds"] = time.monotonic() - started + earlier
                 summary = write_outcome(run, summary, journal.head)
             with reporting("write", run.curve_svg):
@@ -131,7 +132,6 @@ def _search(
     budget, limit, backend, agent = config.budget, limit_of(config), parts.backend, parts.agent
     credit = journal.records[-1]["credit"] if journal.records else uniform_credit(agent.modules)
     costs = [step_cost(record, limit.kind) for record in journal.records]
-    advice = f"go on with: esagent resume {run.path}"
 
     while True:
         step, directions = len(costs), limit.next_directions(costs)
@@ -141,11 +141,13 @@ def _search(
                 write_snapshot(run.snapshots, step, backend, start.seal)
             if _due(step, budget.evaluate_every, over):
                 for split in _splits(config, step):
+                    stop.check()
                     progress.phase(f"evaluating on {split}")
-                    progress.evaluation(step, split, evaluate(run, parts, step, split, start.seal).mean)
+                    evaluation = evaluate(run, parts, step, split, start.seal, on_round=stop.between_rounds)
+                    progress.evaluation(step, split, evaluation.mean)
         if over:
             break
-        stop.check(advice)
+        stop.check()
 
         began, before = time.monotonic(), backend.cost()
         sigma, step_size = parts.scales.at(step, limit.expected_steps(costs))
@@ -181,18 +183,21 @@ def _search(
         progress.step(
             costs, row["reward_mean"], row["reward_std"], sigma, allocation.counts(), row["tokens_per_second"], left
         )
-    stop.check(advice)
+    stop.check()
 
 
 def _report(
-    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, progress: Progress
+    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, stop: Stop, progress: Progress
 ) -> dict[str, Any]:
-    """Choose the state, evaluate it on held-out tasks, and compare it with the base."""
+    """Choose the state, evaluate it on held-out tasks, and compare it with the base.
+
+    A signal stops an evaluation at work, which a resume then does again; after the last one nothing is left to stop.
+    """
     limit = limit_of(config)
     costs = [step_cost(record, limit.kind) for record in journal.records]
     steps = limit.counted(costs)
     reach = partial(replay, run.snapshots, journal.records, parts.backend, start=start)
-    at = partial(evaluate, run, parts, seal=start.seal, reach=reach)
+    at = partial(evaluate, run, parts, seal=start.seal, reach=reach, on_round=stop.between_rounds)
     evaluated = [step for step in range(steps + 1) if _due(step, config.budget.evaluate_every, step == steps)]
     for step in evaluated:  # there already, but for the last state where a step went beyond the budget, or after damage
         for split in _splits(config, step):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from esagent.runs.jsonio import parse
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def read_history(run: Path, summary: dict[str, Any] | None = None) -> History:
             calibration = row
     if summary is None:
         path = run / "summary.json"
-        summary = json.loads(path.read_text()) if path.exists() else {}
+        summary = parse(path.read_bytes()) if path.exists() else {}
     return History(
         {split: [found[step] for step in sorted(found)] for split, found in evaluations.items()},
         [members[step] for step in sorted(members)],
@@ -90,7 +91,7 @@ def _json_lines(path: Path) -> list[dict[str, Any]]:
     rows = []
     for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
-            row = json.loads(line)
+            row = parse(line)
         except ValueError:
             continue
         if isinstance(row, dict) and {"kind", "step"} <= row.keys():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,9 +11,12 @@ from typing import Any
 import yaml
 
 from esagent.core.ledger import total
+from esagent.errors import EnvironmentFailure
 from esagent.report.rows import History, read_history
 from esagent.runs.directory import RunDirectory
+from esagent.runs.jsonio import parse
 from esagent.runs.status import status
+from esagent.runs.trust import doubts
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ def read_run(path: Path) -> Run:
         state, detail = status(directory)
         updates = _count_lines(directory.journal)
     except OSError as error:
-        problems.append(_line(error))
+        problems.append(f"{Path(str(error.filename)).name} cannot be read: {_line(error)}")
         state, detail, updates = "interrupted", "", 0
+    problems += _doubts(directory, problems)
     seconds, counted = history.summary.get("seconds"), history.summary.get("steps")
     return Run(
         directory,
@@ -105,10 +108,18 @@ def read_run(path: Path) -> Run:
     )
 
 
+def _doubts(directory: RunDirectory, problems: list[str]) -> list[str]:
+    """What else is wrong with files that could be read."""
+    try:
+        return [f"{name} {text}" for name, text in doubts(directory) if not any(p.startswith(name) for p in problems)]
+    except EnvironmentFailure as error:
+        return [] if problems else [_line(error)]
+
+
 def _config(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         problems.append(f"{path.name} cannot be read: {_line(error)}")
         return {}
     if not isinstance(found, dict) or not {"model", "task", "budget"} <= found.keys():
@@ -119,7 +130,7 @@ def _config(path: Path, problems: list[str]) -> dict[str, Any]:
 
 def _json(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         problems.append(f"{path.name} cannot be read: {_line(error)}")
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
 from esagent.runs.identity import Identity, identity, read_manifest
 from esagent.runs.journal import inspect_journal
+from esagent.runs.jsonio import parse
 from esagent.runs.resume import Replayable, replay
 
 BEST, LAST = "best", "last"
@@ -76,7 +76,7 @@ def _best(run: RunDirectory, done: int) -> int:
     if not run.summary.exists():
         raise ConfigError(
             f"state {BEST}: {run.path} has not finished, so none was chosen; take {LAST} or a number from 0 to {done}, "
-            f"or go on with: esagent resume {run.path}"
+            f"or go on with: esagent resume {run.typed}"
         )
     step = _read_json(run.summary).get("selected_step")
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
@@ -86,7 +86,7 @@ def _best(run: RunDirectory, done: int) -> int:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text())
+        value = parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     if not isinstance(value, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -12,13 +11,17 @@ from typing import Any
 import yaml
 
 from esagent.config.export import to_dict
+from esagent.config.files import is_file, is_folder
 from esagent.config.nearest import suggest
 from esagent.config.schema import Config
 from esagent.core.ledger import cost_of
 from esagent.errors import ConfigError
 from esagent.runs.atomic import reporting
+from esagent.runs.directory import RunDirectory
 from esagent.runs.find import find_run
+from esagent.runs.jsonio import parse
 from esagent.runs.metrics import read_rows
+from esagent.runs.trust import doubts
 from esagent.stats.arms import episodes_per_step, flatten, training_budget
 from esagent.stats.auc import auc
 
@@ -87,16 +90,19 @@ def find_results(texts: Sequence[str], runs_dir: str | Path = "runs") -> list[Re
 
 
 def read_result(path: Path) -> Result:
-    """The run at `path`. Raises ConfigError when its config.yaml or summary.json cannot be read."""
+    """The run at `path`. Raises ConfigError, a line for each file, when it does not hold what the run wrote."""
     summary = path / "summary.json"
     with reporting("read", path):
         try:
             config: Any = yaml.safe_load((path / "config.yaml").read_text())
-            result: Any = json.loads(summary.read_text()) if summary.exists() else None
-        except (yaml.YAMLError, ValueError) as error:
+            result: Any = parse(summary.read_bytes()) if summary.exists() else None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f"run {path} is damaged: {' '.join(str(error).split())}") from error
     if not isinstance(config, Mapping) or not isinstance(result, Mapping | None):
         raise ConfigError(f"run {path} is damaged: config.yaml or summary.json does not hold what it should")
+    problems = [f"run {path}: {name} {text}" for name, text in doubts(RunDirectory(path))]
+    if problems:
+        raise ConfigError(*problems)
     flat = flatten(to_dict(Config())) | flatten(config)  # a run of an earlier version lacks later settings
     return Result(path, flat, result)
 
@@ -148,13 +154,13 @@ def _spent(result: Result, rows: Sequence[Mapping[str, Any]], steps: int) -> lis
 
 
 def _paths(text: str, runs_dir: Path) -> list[Path]:
-    if (Path(text) / "config.yaml").is_file():
+    if is_file(Path(text) / "config.yaml"):
         return [Path(text)]
-    for folder in (Path(text), runs_dir / text):
+    for folder in filter(is_folder, (Path(text), runs_dir / text)):
         below = [config.parent for pattern in ("*/config.yaml", "*/*/config.yaml") for config in folder.glob(pattern)]
         if below:
             return sorted(below)
-    if Path(text).is_dir():
+    if is_folder(text):
         raise ConfigError(f"{text}: holds no run (a folder with config.yaml)")
     names = sorted({config.parent.parent.name for config in runs_dir.glob("*/*/config.yaml")})
     if not names:

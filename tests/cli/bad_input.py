@@ -68,6 +68,10 @@ SETTINGS: list[Case] = [
     ("train -m seed=interval(0,1)", 2, [("seed=interval(0,1)", "choice or range")]),
     ("train -m seed=1,x", 2, [("seed=x", "Integer")]),
     ("train hydra.nope=1", 2, [("hydra.nope",)]),
+    ("train -m experiment=null,quickstart", 2, [("experiment=null", "not an option of experiment")]),
+    ("train hydra.sweeper.params={seed:3}", 2, [("hydra.sweeper.params={seed:3}", "write the values themselves")]),
+    ("train hydra/sweeper=optuna", 2, [("hydra/sweeper=optuna: not an option", "choose from basic")]),
+    ("train @seed=1", 2, [("@seed=1", "packages", "write key=...")]),
     ("train seed=${nowhere}", 2, [("nowhere",)]),
     (
         "train --json modle=x +y=1 budget.steps=-1 task.level=esay space.layers=99 name=a/b",

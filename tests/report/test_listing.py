@@ -83,6 +83,41 @@ def test_no_damage_hides_a_run_or_stops_the_list(runs: Path, run: Path, file: st
         assert {row["state"] for row in rows} == {"unreadable"}
 
 
+@pytest.mark.parametrize(
+    ("file", "before", "after", "says"),
+    [
+        (
+            "config.yaml",
+            "steps: 8",
+            "steps: 9",
+            "config.yaml does not hold the settings of the run: budget.steps was 8",
+        ),
+        ("metrics.jsonl", '"mean":0.', '"mean":0.9', "metrics.jsonl was changed after the run ended"),
+        ("summary.json", '"seed": 1', '"seed": 2', "summary.json is damaged, or does not belong"),
+        ("manifest.json", '"threads": 1', '"threads": 2', "manifest.json is missing or damaged"),
+        ("journal.jsonl", '"step":7', '"step":8', "summary.json is damaged, or does not belong to journal.jsonl"),
+    ],
+)
+def test_what_the_run_did_not_write_is_named(run: Path, file: str, before: str, after: str, says: str) -> None:
+    assert list(read_run(run).problems) == []
+    text = (run / file).read_text()
+    assert before in text
+    (run / file).write_text(text.replace(before, after, 1))
+    (problem,) = read_run(run).problems
+    assert problem.startswith(says)
+
+
+def test_evaluations_of_an_unfinished_run_that_are_not_its_own_are_named(run: Path) -> None:
+    (run / "summary.json").unlink()
+    assert list(read_run(run).problems) == []
+    text = (run / "metrics.jsonl").read_text()
+    (run / "metrics.jsonl").write_text(text.replace('"split":"pool"', '"split":"heldout"', 1))
+    (problem,) = read_run(run).problems
+    assert problem.startswith(
+        "metrics.jsonl is damaged: the evaluation of state 0 on heldout is not what the run wrote"
+    )
+
+
 def test_what_is_no_run_is_left_out(runs: Path) -> None:
     (runs / "notes" / "of-mine").mkdir(parents=True)
     (runs / "notes" / "of-mine" / "readme.txt").write_text("x")

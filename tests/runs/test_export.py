@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -348,3 +349,23 @@ def test_other_weights_than_the_runs_are_noticed(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"model.safetensors missing"):
         export(run, None, "best", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_files_have_the_mode_that_the_umask_gives(runs: Callable[[str], RunDirectory], tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        done = export(runs("default"), "hooks", "best", tmp_path / "there")
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / "there" / name).stat().st_mode & 0o777 for name in done["files"]}
+    assert modes == dict.fromkeys(done["files"], 0o640)
+    assert any(name.endswith(".safetensors") for name in modes)
+
+
+def test_the_folder_one_stands_in_is_not_replaced(
+    runs: Callable[[str], RunDirectory], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"--output \.: is there already"):
+        export(runs("default"), "hooks", "best", Path("."))
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,11 @@ import yaml
 
 from esagent.config.compose import compose
 from esagent.config.export import to_dict
+from esagent.runs.directory import RunDirectory
+from esagent.runs.identity import write_manifest
+from esagent.runs.metrics import read_rows
+from esagent.runs.outcome import write_outcome
+from esagent.runs.seal import sealed
 
 
 def write_run(
@@ -42,6 +47,18 @@ def write_run(
         if heldout:
             summary["heldout"] = {"base": heldout[0], "trained": heldout[1], "gain": heldout[1] - heldout[0]}
         (path / "summary.json").write_text(json.dumps(summary))
+    return vouch(path)
+
+
+def vouch(path: Path, **manifest: Any) -> Path:
+    """Write the manifest and seal everything, as the run that held what lies in `path` would have done."""
+    run = RunDirectory(path)
+    settings = yaml.safe_load(run.config.read_text())
+    seal = write_manifest(run, {"config": settings, "initial_digest": "", "model_hash": "", **manifest})["checksum"]
+    rows = [row if row["kind"] == "step" else sealed(row, seal) for row in read_rows(run.metrics)]
+    run.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if run.summary.exists():
+        write_outcome(run, json.loads(run.summary.read_text()), seal)
     return path
 
 

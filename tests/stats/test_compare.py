@@ -10,7 +10,7 @@ import pytest
 from esagent.errors import ConfigError
 from esagent.stats.compare import Report, compare
 from esagent.stats.results import find_results
-from tests.stats.studies import write_run, write_study
+from tests.stats.studies import vouch, write_run, write_study
 
 ANSWER, ALL = "space.positions=answer", "space.positions=all"
 FINALS = {ANSWER: [0.50, 0.60, 0.70], ALL: [0.60, 0.65, 0.78]}
@@ -96,7 +96,7 @@ def test_two_finished_runs_of_one_pair_are_refused_and_an_unfinished_one_is_pass
 
 def test_a_fork_is_told(tmp_path: Path) -> None:
     write_study(tmp_path, FINALS)
-    (tmp_path / "space.positions-all-s1" / "manifest.json").write_text('{"forked_from": {"run": "a/b"}}')
+    vouch(tmp_path / "space.positions-all-s1", forked_from={"run": "a/b"})
     (note,) = report(tmp_path).notes
     assert note.startswith(f"{tmp_path / 'space.positions-all-s1'} is a fork")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from esagent.errors import ConfigError
 from esagent.stats.results import find_results, measure, read_result
-from tests.stats.studies import write_run
+from tests.stats.studies import vouch, write_run
 
 EPISODES = 5 * 2 * 3  # directions, antithetic, tasks per step
 
@@ -56,7 +57,7 @@ def test_a_curve_against_tokens_by_hand(tmp_path: Path) -> None:
 def test_a_run_of_an_earlier_version_has_the_defaults_of_later_settings(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a")
     (path / "config.yaml").write_text("seed: 3\nbudget: {steps: 2}\n")
-    result = read_result(path)
+    result = read_result(vouch(path))
     assert (result.seed, result.config["budget.steps"], result.config["space.name"]) == (3, 2, "bias")
 
 
@@ -65,6 +66,41 @@ def test_damage_is_one_line(tmp_path: Path, name: str, text: str) -> None:
     path = write_run(tmp_path / "a")
     (path / name).write_text(text)
     with pytest.raises(ConfigError, match="is damaged"):
+        read_result(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "says"),
+    [
+        (
+            "config.yaml",
+            "steps: 4",
+            "steps: 5",
+            "config.yaml does not hold the settings of the run: budget.steps was 4, is 5",
+        ),
+        ("metrics.jsonl", "0.6", "0.7", "metrics.jsonl was changed after the run ended; esagent resume"),
+        ("summary.json", "0.3", "0.4", "summary.json is damaged, or does not belong to journal.jsonl; esagent resume"),
+        ("manifest.json", "initial_digest", "initial_digset", "manifest.json is missing or damaged"),
+    ],
+)
+def test_what_the_run_did_not_write_is_refused(tmp_path: Path, name: str, before: str, after: str, says: str) -> None:
+    path = write_run(tmp_path / "a")
+    text = (path / name).read_text()
+    assert before in text
+    (path / name).write_text(text.replace(before, after, 1))
+    with pytest.raises(ConfigError) as caught:
+        read_result(path)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"run {path}: {says}")
+
+
+def test_evaluations_of_an_unfinished_run_are_held_to_its_seal(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "a", finished=False)
+    assert read_result(path).summary is None
+    shutil.copy(write_run(tmp_path / "b", ["seed=1"]) / "metrics.jsonl", path)
+    with pytest.raises(
+        ConfigError, match=r"metrics.jsonl is damaged: the evaluation of state 0 on pool and 3 more are not"
+    ):
         read_result(path)
 
 
