@@ -107,7 +107,7 @@ class HFBackend:
             keys.append(key)
         self._hooks.use(self.space.terms(slots.settings))
         before = self.meter.prompt_tokens
-        outcomes: dict[Any, Outcome] = {}
+        outcomes: dict[Any, Any] = {}
         for group in self._groups(jobs):
             if self._weights and self.space.in_place:
                 setting = slots.settings[jobs[group[0]].slot]
