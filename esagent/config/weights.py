@@ -15,12 +15,9 @@ _OWN = ("include", "exclude", "scale", "precision")
 def weight_problems(config: Config) -> Iterator[str]:
     """One line for each setting that contradicts the space, or cannot be read."""
     space = config.space
-    for path, value, choices in (
-        ("scale", space.scale, names.SCALES),
-        ("precision", space.precision, names.PRECISIONS),
-    ):
-        if value not in choices:
-            yield f"space.{path}={value}: {suggest(value, choices)}"
+    for path, choices in {"scale": names.SCALES, "precision": names.PRECISIONS}.items():
+        if getattr(space, path) not in choices:
+            yield f"space.{path}={getattr(space, path)}: {suggest(getattr(space, path), choices)}"
     if space.name not in names.WEIGHT_SPACES:
         for name in _OWN:
             if getattr(space, name) != getattr(SpaceConfig(), name):
