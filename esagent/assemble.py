@@ -13,7 +13,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
-from esagent.config.blocks import sigma_factors
+from esagent.config.blocks import idle_factors
 from esagent.config.nearest import suggest
 from esagent.config.schema import Config, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
@@ -119,12 +119,15 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
 
 
 def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+    """The scales of a run over `blocks`. Raises ConfigError for a factor of no block, and for a block without numbers."""
     names = [block.name for block in blocks]
-    own = sigma_factors(config)
-    unknown = [name for name in own if name not in names]
+    own = config.sigma.modules
+    unknown = [name for name in own if name not in (*names, *idle_factors(config))]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
     total = sum(block.size for block in blocks)
+    if not all(block.size for block in blocks):
+        raise ConfigError(f"space.parts={config.space.parts}: only {total} numbers are searched; at most {total}")
     factors = {
         block.name: own.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
         for block in blocks

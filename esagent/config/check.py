@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from esagent.config import names
-from esagent.config.blocks import searched_blocks, sigma_factors
+from esagent.config.blocks import idle_factors, searched_blocks
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
 from esagent.config.methods import method_problems
@@ -197,8 +197,8 @@ def _space(config: Config) -> Iterator[str]:
                 if module not in modules:
                     yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
     if space.partition != "module" and (blocks := searched_blocks(config, depth)):
-        for name in sigma_factors(config):
-            if name not in blocks:
+        for name in config.sigma.modules:
+            if name not in (*blocks, *idle_factors(config)):
                 yield f"sigma.modules.{name}: no block of space.partition={space.partition}; {suggest(name, blocks)}"
 
 
