@@ -119,7 +119,7 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
 
 
 def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
-    """The scales of a run over `blocks`. Raises ConfigError for a factor of no block, and for a block without numbers."""
+    """The scales of a run over `blocks`. Raises ConfigError for a factor of no block and a block without numbers."""
     names = [block.name for block in blocks]
     own = config.sigma.modules
     unknown = [name for name in own if name not in (*names, *idle_factors(config))]
