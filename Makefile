@@ -4,7 +4,7 @@
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
 #   make test-kill             tests that kill real processes, a few minutes more
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
-#   make bench                 what each kind of sharing saves, and what determinism costs, as ratios of one run
+#   make bench                 what sharing saves, what determinism costs, how fast noise is made: ratios of one run
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
 #   make lock                  resolve pyproject.toml anew into requirements.lock
@@ -42,6 +42,7 @@ torture: setup
 bench: setup
 	@$(BIN)/python -m tests.bench.sharing
 	@$(BIN)/python -m tests.bench.determinism
+	@$(BIN)/python -m tests.bench.noise
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from esagent.agents.base import Agent
@@ -13,12 +13,15 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
-from esagent.config.blocks import idle_factors
+from esagent.config.blocks import sigma_factors
+from esagent.config.limits import known_steps
+from esagent.config.names import MODULES
 from esagent.config.nearest import suggest
-from esagent.config.schema import Config, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
+from esagent.config.schema import Config, Objective, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
+from esagent.gold import require_gold
 from esagent.pools import Pools, make_pools
 from esagent.tasks.base import TaskFamily
 
@@ -28,6 +31,7 @@ class Facts:
     """What the numbers of a run depend on beside its configuration; goes into the manifest.
 
     deterministic: an answer is the same bits whatever else is in the batch; otherwise near ties may go either way.
+    parameters: numbers of the model; 0 when it has none that count.
     """
 
     model_hash: str
@@ -35,6 +39,7 @@ class Facts:
     device: str
     threads: int
     deterministic: bool = False
+    parameters: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,10 @@ class Scales:
     follows_sigma: bool
     step_factor: float = 1.0
 
-    def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
-        """(sigma, step size) of `step`, both {block: value}."""
-        sigma = {name: self.sigma(step) * factor for name, factor in self.factors.items()}
-        alpha = self.alpha(step) * self.step_factor
+    def at(self, step: int, steps: int) -> tuple[dict[str, float], dict[str, float]]:
+        """(sigma, step size) of `step` in a run that is expected to take `steps`, both {block: value}."""
+        sigma = {name: self.sigma(step, steps) * factor for name, factor in self.factors.items()}
+        alpha = self.alpha(step, steps) * self.step_factor
         return sigma, {name: alpha * scale if self.follows_sigma else alpha for name, scale in sigma.items()}
 
 
@@ -87,6 +92,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     import torch
 
     from esagent.backends.registry import make_backend
+    from esagent.models.catalog import architecture_of_folder
     from esagent.models.chat import style
     from esagent.models.loading import load_tokenizer, pick_device, pick_dtype
     from esagent.models.registry import resolve
@@ -96,7 +102,8 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
-    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic)
+    numbers = architecture_of_folder(model.folder).parameters
+    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
     return agent, backend, facts
 
 
@@ -106,6 +113,8 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         raise ConfigError(
             f"budget.tasks_per_step={config.budget.tasks_per_step} cannot be drawn from a pool of {len(pools.pool)}"
         )
+    if config.objective is Objective.likelihood:
+        require_gold(agent, family, pools.pool)
     return Parts(
         agent=agent,
         family=family,
@@ -113,18 +122,25 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
         allocator=make_allocator(config.allocation),
-        scales=make_scales(config, backend.blocks()),
+        scales=make_scales(config, backend.blocks(), agent.modules),
         facts=facts,
     )
 
 
-def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
-    """The scales of a run over `blocks`. Raises ConfigError for a factor of no block and a block without numbers."""
+def make_scales(config: Config, blocks: tuple[Block, ...], modules: Sequence[str] = ()) -> Scales:
+    """Sigma and step size of `blocks`. modules: the agent's, searched or not.
+
+    Raises ConfigError for a factor of none of these, and for a block without numbers.
+    """
     names = [block.name for block in blocks]
-    own = config.sigma.modules
-    unknown = [name for name in own if name not in (*names, *idle_factors(config))]
+    own = sigma_factors(config)
+    # An agent's group brings factors for all of its modules: also for those that are not searched, and for those of the
+    # agent that a user's own stands in for.
+    replaced = MODULES.get(config.agent.name, ()) if config.agent.target else ()
+    unknown = [name for name in own if name not in (*names, *modules, *replaced)]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
+    steps = known_steps(config)
     total = sum(block.size for block in blocks)
     if not all(block.size for block in blocks):
         raise ConfigError(f"space.parts={config.space.parts}: only {total} numbers are searched; at most {total}")
@@ -135,14 +151,15 @@ def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
     counted = {StepFactor.one: 1, StepFactor.sqrt_blocks: len(blocks), StepFactor.sqrt_members: members}
     return Scales(
-        sigma=_schedule(config.sigma, config.budget.steps),
-        alpha=_schedule(config.algorithm.step, config.budget.steps),
+        sigma=_schedule(config.sigma, steps),
+        alpha=_schedule(config.algorithm.step, steps),
         factors=factors,
         follows_sigma=config.algorithm.step_follows is StepFollows.sigma,
         step_factor=math.sqrt(counted[config.algorithm.step_factor]),
     )
 
 
-def _schedule(config: ScheduleConfig | SigmaConfig, steps: int) -> Schedule:
+def _schedule(config: ScheduleConfig | SigmaConfig, steps: int | None) -> Schedule:
     # A run of 0 steps only evaluates the base; its schedules are never asked.
-    return make_schedule(config.schedule.value, config.start, config.end, steps=max(steps, 1), warmup=config.warmup)
+    known = config.warmup + 1 if steps is None else max(steps, 1)
+    return make_schedule(config.schedule.value, config.start, config.end, steps=known, warmup=config.warmup)

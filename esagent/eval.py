@@ -23,6 +23,7 @@ from esagent.core.episode import Episode, Task
 from esagent.errors import ConfigError, RunError
 from esagent.evaluate import Split, spent
 from esagent.outcome import Behaviour
+from esagent.pools import take
 from esagent.record import circumstances
 from esagent.report.phases import Phases
 from esagent.rollout import OnRound, Sampling, UnscoredError, rollout, unscored_tasks
@@ -34,9 +35,6 @@ from esagent.runs.states import find_state
 from esagent.summary import decoding
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.registry import make_family
-
-CHANGEABLE = ("task", "backend", "agent.max_turns", "agent.constrained", "agent.prompts", "agent.options", "seed")
-"""Settings of a run that may differ in its evaluation; all others say what its parameters are."""
 
 Build = Callable[[Config], tuple[Agent, Backend, Facts]]
 
@@ -92,7 +90,7 @@ def evaluate_run(
         )
     family, tasks = _tasks(config, options)
     if options.split != "pool":
-        _check_unseen(tasks, make_family(trained.task).tasks("train", trained.seed, trained.task.pool), options.split)
+        _check_unseen(tasks, take(make_family(trained.task), "train", trained.seed, trained.task.pool), options.split)
     agent, backend, facts = build(config)
     known = found.manifest.get("model_hash")
     if known != facts.model_hash:
@@ -101,7 +99,12 @@ def evaluate_run(
     def reach(step: int) -> None:
         replace(found, step=step).bring(backend)
 
-    about = {"run": str(run.path), "state": found.step, "updates": len(found.records)}
+    about = {
+        "run": str(run.path),
+        "objective": trained.objective.value,
+        "state": found.step,
+        "updates": len(found.records),
+    }
     states = {"base": 0} | ({"trained": found.step} if found.step else {})
     bench = _Bench(agent, family, backend, facts, tasks)
     return _evaluate(bench, states, reach, config, options, evals_folder(run.path), about, plain)
@@ -216,7 +219,7 @@ def _tasks(config: Config, options: Options) -> tuple[TaskFamily, list[Task]]:
             f"task.{options.split}=0: no task to evaluate on; choose another split, or say how many with --n"
         )
     family = make_family(config.task)
-    return family, list(family.tasks("train" if options.split == "pool" else options.split, config.seed, asked))
+    return family, list(take(family, "train" if options.split == "pool" else options.split, config.seed, asked))
 
 
 def _check_unseen(tasks: Sequence[Task], trained_on: Sequence[Task], split: str) -> None:

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esagent.assemble import Parts
+from esagent.config.schema import Objective
 from esagent.core.episode import Cost, Episode, Task
+from esagent.core.ledger import trajectory_tokens
 from esagent.core.population import Perturbation
 from esagent.errors import RunError
-from esagent.rollout import UnscoredError, reward_matrix, rollout
+from esagent.rollout import OnRound, UnscoredError, reward_matrix, rollout
 from esagent.runs.directory import RunDirectory
 from esagent.runs.episodes import evaluation_file, write_episodes
 from esagent.runs.metrics import append_row, read_rows
@@ -29,11 +31,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rollout:
-    """The episodes of all members on the same tasks; `rewards` [members, kept tasks], `dropped` ids were unscored."""
+    """The episodes of all members on the same tasks; `rewards` [members, kept tasks], `dropped` ids were unscored.
+
+    objective: what `rewards` are.
+    """
 
     episodes: list[Episode]
     rewards: NDArray[np.float64]
     dropped: list[str]
+    objective: Objective = Objective.reward
 
 
 @dataclass(frozen=True)
@@ -51,25 +57,34 @@ class Evaluation:
         return float(np.mean(list(self.rewards.values())))
 
 
-def scored_rollout(parts: Parts, members: Sequence[Perturbation], tasks: Sequence[Task]) -> Rollout:
+def scored_rollout(
+    parts: Parts, members: Sequence[Perturbation], tasks: Sequence[Task], on_round: OnRound | None = None
+) -> Rollout:
     """Run and score; once more when the harness failed on too many episodes, for such failures are often passing.
 
     Raises UnscoredError when the second try fails as well.
     """
     try:
-        return _rollout(parts, members, tasks)
+        return _rollout(parts, members, tasks, on_round)
     except UnscoredError as error:
         _log.warning("%s; trying once more", error)
-        return _rollout(parts, members, tasks)
+        return _rollout(parts, members, tasks, on_round)
 
 
 def evaluate(
-    run: RunDirectory, parts: Parts, step: int, split: Split, seal: str, reach: Callable[[int], None] | None = None
+    run: RunDirectory,
+    parts: Parts,
+    step: int,
+    split: Split,
+    seal: str,
+    reach: Callable[[int], None] | None = None,
+    on_round: OnRound | None = None,
 ) -> Evaluation:
     """The evaluation of the state after `step` updates: a row of metrics.jsonl under the run's `seal`, and episodes.
 
     One that is already there and sound is not done again. Otherwise the backend must be in that state, or `reach`
-    brings it there. Raises RunError when no task could be scored.
+    brings it there. on_round: see `rollout`; what it raises ends the evaluation, of which nothing is kept.
+    Raises RunError when no task could be scored.
     """
     for row in reversed(read_rows(run.metrics)):
         if (row["kind"], row["step"], row.get("split")) == ("evaluation", step, split) and is_sound(row, seal):
@@ -78,7 +93,7 @@ def evaluate(
         reach(step)
     tasks: Sequence[Task] = getattr(parts.pools, split)
     start, before = time.monotonic(), parts.backend.cost()
-    result = scored_rollout(parts, (), tasks)
+    result = scored_rollout(parts, (), tasks, on_round)
     kept = [e for e in result.episodes if not e.score.unscored and math.isfinite(e.score.reward)]
     if not kept:
         raise RunError(f"no task of {split} has a finite score")
@@ -93,6 +108,8 @@ def evaluate(
         "signals": mean_signals(kept),
         "tasks": [episode.task.id for episode in kept],
         "rewards": [episode.score.reward for episode in kept],
+        "episodes": len(result.episodes),
+        "trajectory_tokens": sum(trajectory_tokens(e.trajectory.turns) for e in result.episodes),
         "cost": spent(before, parts.backend.cost()),
         "seconds": time.monotonic() - start,
         "episodes_sha256": episodes,
@@ -113,8 +130,8 @@ def spent(before: Cost, after: Cost) -> Cost:
     return Cost(**{name: getattr(after, name) - getattr(before, name) for name in Cost.__dataclass_fields__})
 
 
-def _rollout(parts: Parts, members: Sequence[Perturbation], tasks: Sequence[Task]) -> Rollout:
-    episodes = rollout(parts.agent, parts.family, parts.backend, members, tasks)
+def _rollout(parts: Parts, members: Sequence[Perturbation], tasks: Sequence[Task], on_round: OnRound | None) -> Rollout:
+    episodes = rollout(parts.agent, parts.family, parts.backend, members, tasks, on_round=on_round)
     rewards, dropped = reward_matrix(episodes, members, tasks)
     if not rewards.shape[1]:
         unscored = [episode.score for episode in episodes if episode.score.unscored]

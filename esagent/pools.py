@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from esagent.config.schema import TaskConfig
+from esagent.config.target import said
 from esagent.core.episode import Task
 from esagent.core.noise import key, permutation
-from esagent.errors import RunError
-from esagent.tasks.base import TaskFamily
+from esagent.errors import ConfigError, EsagentError, RunError
+from esagent.runs.jsonio import plain
+from esagent.stopping import Told
+from esagent.tasks.base import Split, TaskFamily
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,36 @@ class Pools:
 
 
 def make_pools(family: TaskFamily, config: TaskConfig, seed: int) -> Pools:
-    """The pools of run `seed`. Raises RunError when two of them share a task's content, naming one such task."""
+    """The pools of run `seed`. Raises RunError when two of them share a task's content, naming one such task.
+
+    What a family gives that it must not is a ConfigError (`take`).
+    """
     pools = Pools(
-        tuple(family.tasks("train", seed, config.pool)),
-        tuple(family.tasks("validation", seed, config.validation)),
-        tuple(family.tasks("heldout", seed, config.heldout)),
+        take(family, "train", seed, config.pool),
+        take(family, "validation", seed, config.validation),
+        take(family, "heldout", seed, config.heldout),
     )
     _check_disjoint(pools)
     return pools
+
+
+def take(family: TaskFamily, split: Split, seed: int, n: int) -> tuple[Task, ...]:
+    """The first `n` tasks of a split, held to what a family promises: a user's own may not keep it.
+
+    Raises ConfigError, one line, when the family raises, gives another number of them, or gives what is no task, two of
+    one id, or a task that cannot be written down.
+    """
+    call = f"task: {family.name}.tasks({split!r}, {seed}, {n})"
+    try:
+        found = tuple(family.tasks(split, seed, n))
+    except (EsagentError, Told):
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{call} fails: {said(error)}") from error
+    problem = next(_problems(found, n), None)
+    if problem:
+        raise ConfigError(f"{call} {problem}")
+    return found
 
 
 def step_tasks(pool: Sequence[Task], seed: int, step: int, count: int) -> list[Task]:
@@ -40,6 +65,31 @@ def step_tasks(pool: Sequence[Task], seed: int, step: int, count: int) -> list[T
     epoch, place = divmod(step, len(pool) // count)
     order = permutation(key("step tasks", seed, epoch), len(pool))
     return [pool[i] for i in order[place * count : (place + 1) * count]]
+
+
+def _problems(tasks: Sequence[Task], n: int) -> Iterator[str]:
+    if len(tasks) != n:
+        yield f"gives {len(tasks)} tasks"
+    seen = set()
+    for place, task in enumerate(tasks):
+        if not isinstance(task, Task):
+            yield f"gives a {type(task).__name__} in place {place}, not a Task"
+            return
+        for name in ("id", "family", "split", "prompt"):
+            if not isinstance(getattr(task, name), str):
+                kind = type(getattr(task, name)).__name__
+                yield f"gives a task in place {place} whose {name} is a {kind}, not a text"
+        if task.id in seen:
+            yield f"gives two tasks of the id {task.id!r}"
+        seen.add(task.id)
+        try:
+            task.prompt.encode()
+        except UnicodeEncodeError:
+            yield f"gives a task ({task.id}) whose prompt holds half of a surrogate pair, which no model can read"
+        try:
+            plain(task.payload)
+        except TypeError as error:
+            yield f"gives a task ({task.id}) whose payload cannot be kept: {error}"
 
 
 def _check_disjoint(pools: Pools) -> None:

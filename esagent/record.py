@@ -17,6 +17,7 @@ from esagent.backends.base import Applied
 from esagent.config.export import to_dict
 from esagent.config.schema import Config
 from esagent.core.episode import Cost, Task
+from esagent.core.ledger import trajectory_tokens
 from esagent.core.population import Population, Update
 from esagent.errors import RunError
 from esagent.evaluate import Rollout, mean_signals
@@ -56,6 +57,7 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "sigma": result.sigma,
         "tasks": [task.id for task in result.tasks],
         "dropped": result.rollout.dropped,
+        "objective": result.rollout.objective,
         "rewards": result.rollout.rewards,
         "signals": mean_signals([e for e in result.rollout.episodes if not e.score.unscored]),
         "update": encode_update(result.update),
@@ -66,6 +68,7 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "blamed": result.blamed,
         "credit": result.credit,
         "cost": result.cost,
+        "trajectory_tokens": sum(trajectory_tokens(e.trajectory.turns) for e in result.rollout.episodes),
         "seconds": result.seconds,
         "peak_memory_bytes": peak_memory(),
         "episodes_sha256": result.episodes_sha256,
@@ -93,11 +96,13 @@ def metrics_row(record: Mapping[str, Any]) -> dict[str, Any]:
         "unmoved": record["unmoved"],
         "blamed": record["blamed"],
         "credit": record["credit"],
+        "objective": record["objective"],
         "episodes": len(record["rewards"]) * len(record["tasks"]),
         "unscored_tasks": len(record["dropped"]),
         "prompt_tokens": cost["prompt_tokens"],
         "completion_tokens": cost["completion_tokens"],
         "shared_tokens": cost["shared_tokens"],
+        "trajectory_tokens": record.get("trajectory_tokens"),  # a journal of an earlier version lacks it
         "flops": cost["flops"],
         "tokens_per_second": cost["completion_tokens"] / cost["seconds"] if cost["seconds"] > 0 else 0.0,
         "seconds": seconds,

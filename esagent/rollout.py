@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from esagent.agents.base import Agent
 from esagent.backends.base import Backend
-from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory
+from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Score, Task, Trajectory, Turn
 from esagent.core.noise import key
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, EsagentError, RunError
+from esagent.stopping import Told
 from esagent.tasks.base import TaskFamily
 
 MAX_REQUESTS = 256
@@ -157,9 +158,9 @@ class _Runner:
         self._asked = 0
         try:
             self._run = agent.run(task, family.env(task))
-        except EsagentError:
+        except (EsagentError, Told):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = _describe("starting the episode", error)
             return
         self._step(None)
@@ -177,13 +178,10 @@ class _Runner:
         if self.nonfinite:
             return Score(0.0, dict.fromkeys(self.nonfinite, 0.0), reason="nonfinite")
         try:
-            score = family.score(self.task, self.trajectory)
-            if np.isfinite(score.reward):
-                return score
-            reason = f"scoring: the reward is {score.reward}"
-        except EsagentError:
+            return _plain_score(family.score(self.task, self.trajectory))
+        except (EsagentError, Told):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             reason = _describe("scoring", error)
         return Score(0.0, reason=reason, unscored=True)
 
@@ -193,14 +191,16 @@ class _Runner:
             request = next(self._run) if completion is None else self._run.send(completion)
         except StopIteration as end:
             self._finish(end.value)
-        except EsagentError:
+        except (EsagentError, Told):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = _describe("the agent", error)
         else:
             self._asked += 1
             if not isinstance(request, Request):
                 self.failure = f"the agent yielded {type(request).__name__}, not a Request"
+            elif not (isinstance(request.prompt, str) and isinstance(request.prefix, str)):
+                self.failure = "the agent yielded a Request whose prompt or prefix is not a text"
             elif self._asked > MAX_REQUESTS:
                 self.failure = f"the agent asked more than {MAX_REQUESTS} times"
             else:
@@ -209,12 +209,30 @@ class _Runner:
                     self.request = self._sampling.decode(self.request, self.task, self.sample, self._asked)
 
     def _finish(self, trajectory: object) -> None:
-        if isinstance(trajectory, Trajectory):
-            self.trajectory = trajectory
-        else:
+        if not isinstance(trajectory, Trajectory):
             self.failure = f"the agent returned {type(trajectory).__name__}, not a Trajectory"
+        elif not isinstance(trajectory.answer, str):
+            self.failure = f"the agent returned an answer that is a {type(trajectory.answer).__name__}, not a text"
+        elif not all(isinstance(turn, Turn) for turn in trajectory.turns):
+            self.failure = "the agent returned turns that are not all of type Turn"
+        else:
+            self.trajectory = trajectory
 
 
-def _describe(where: str, error: Exception) -> str:
+def _plain_score(score: Score) -> Score:
+    """`score` in plain numbers. Raises TypeError or ValueError when it is none, or not finite."""
+    if not isinstance(score, Score):
+        raise TypeError(f"it gave {type(score).__name__}, not a Score")
+    if score.unscored:
+        return Score(0.0, reason=str(score.reason), unscored=True)
+    reward = float(score.reward)
+    signals = {str(module): float(value) for module, value in score.signals.items()}
+    for name, value in (("reward", reward), *signals.items()):
+        if not np.isfinite(value):
+            raise ValueError(f"the {name if name == 'reward' else f'signal of {name}'} is {value}")
+    return Score(reward, signals, str(score.reason), bool(score.success))
+
+
+def _describe(where: str, error: BaseException) -> str:
     """One line, at most 200 characters."""
     return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"[:200]

@@ -19,23 +19,34 @@ from esagent.errors import Interrupted, Preempted
 SCHEDULER = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR2") if hasattr(signal, name))
 
 
-class Stop:
-    """Remembers the first signal until `check` is called at a step boundary.
+class Told(SystemExit):
+    """A scheduler's signal, before there is anything to save. No Exception: no import that is under way swallows it."""
 
-    marker: a file that comes into being when a scheduler's signal arrives. It is there even when the process is killed
-    before its step is done, and tells the next `esagent train` of the same settings to go on with this run.
+
+class Stop:
+    """Remembers the first signal until `check` is called, at a step boundary or where nothing is lost but time.
+
+    advice: how to go on. marker: a file that comes into being when a scheduler's signal arrives. It is there even when
+    the process is killed before its step is done, and tells the next `esagent train` of the same settings to go on with
+    this run.
     """
 
-    def __init__(self, marker: Path | None = None) -> None:
+    def __init__(self, advice: str, marker: Path | None = None) -> None:
         self.received: int | None = None
+        self._advice = advice
         self._marker = marker
 
-    def check(self, advice: str) -> None:
-        """Raise Interrupted (exit 130) or Preempted (exit 75) if a signal came; `advice` says how to go on."""
+    def check(self) -> None:
+        """Raise Interrupted (exit 130) or Preempted (exit 75) if a signal came."""
         if self.received == signal.SIGINT:
-            raise Interrupted(f"interrupted; {advice}")
+            raise Interrupted(f"interrupted; {self._advice}")
         if self.received is not None:
-            raise Preempted(f"stopped by {signal.Signals(self.received).name}; {advice}")
+            raise Preempted(f"stopped by {signal.Signals(self.received).name}; {self._advice}")
+
+    def between_rounds(self, done: int, episodes: int) -> None:
+        """`check`, for the rounds of an evaluation: it is given up, unless all of its episodes are done."""
+        if done < episodes:
+            self.check()
 
     def _receive(self, number: int, _: FrameType | None) -> None:
         if number == signal.SIGINT and self.received == signal.SIGINT:
@@ -50,14 +61,14 @@ class Stop:
 
 
 @contextmanager
-def stopping(marker: Path | None = None) -> Iterator[Stop]:
+def stopping(advice: str, marker: Path | None = None) -> Iterator[Stop]:
     """Catch the signals for the body. A second Ctrl-C raises KeyboardInterrupt at once.
 
-    marker: as in Stop; one of an earlier time is taken away, for the run goes on now.
+    advice, marker: as in Stop; a marker of an earlier time is taken away, for the run goes on now.
 
     Outside the main thread no handler can be set; then signals act as they always did.
     """
-    stop = Stop(marker)
+    stop = Stop(advice, marker)
     if marker is not None:
         marker.unlink(missing_ok=True)
     if threading.current_thread() is not threading.main_thread():
@@ -83,4 +94,4 @@ def leave_when_told() -> None:
 
 def _leave(number: int, _: FrameType | None) -> None:
     os.write(2, f"esagent: stopped by {signal.Signals(number).name}; the same command starts again\n".encode())
-    raise SystemExit(Preempted.exit_code)  # not an Exception: no import that is under way may swallow it
+    raise Told(Preempted.exit_code)

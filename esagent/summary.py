@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from esagent.config.schema import Config
+from esagent.core.ledger import Limit, model_flops, total
 from esagent.evaluate import Evaluation
 from esagent.stats.intervals import paired_gain
+
+_log = logging.getLogger(__name__)
 
 
 def choose(evaluations: Sequence[Evaluation]) -> int:
@@ -37,25 +41,71 @@ def comparison(base: Evaluation, trained: Evaluation) -> dict[str, Any]:
     }
 
 
-def cost_summary(steps: Sequence[Mapping[str, Any]], evaluations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Cost from the rows of steps and of evaluations, as in metrics.jsonl: training alone, evaluation apart."""
-    generation = sum(row["generation_seconds"] for row in steps)
-    seconds = sum(row["seconds"] for row in steps)
-    completion = sum(row["completion_tokens"] for row in steps)
+def budget_summary(limit: Limit, costs: Sequence[float]) -> dict[str, Any]:
+    """How the budget was spent: by the steps that count, and by one that went beyond it and does not.
+
+    costs: of every step done, in the unit of the budget. Warns when not one of them counts.
+    """
+    counted = limit.counted(costs)
+    spent, beyond = sum(costs[:counted]), sum(costs[counted:])
+    if costs and not counted:
+        _log.warning(
+            "budget.%s=%g is less than one step took (%g): the result is the agent that the run started from",
+            limit.kind,
+            limit.amount,
+            beyond,
+        )
+    return {
+        "kind": limit.kind,
+        "limit": limit.amount,
+        "spent": spent,
+        "unspent": limit.amount - spent,
+        "uncounted": beyond,
+    }
+
+
+def cost_summary(
+    steps: Sequence[Mapping[str, Any]],
+    evaluations: Sequence[Mapping[str, Any]],
+    counted: int,
+    parameters: int,
+    calibration: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Cost from the rows of steps, of evaluations and of a calibration, as in metrics.jsonl: each of them apart.
+
+    counted: how many of the steps fit into the budget; a further one is told apart from them.
+    """
+    training, checks = total(steps[:counted]), total(map(_flat, evaluations))
+    completion, generation, seconds = (training[n] for n in ("completion_tokens", "generation_seconds", "seconds"))
+    ledger = {"training": training, "uncounted": total(steps[counted:]), "evaluation": checks}
+    if calibration:
+        ledger["calibration"] = total(map(_flat, calibration))
     return {
         "tokens": {
-            "prompt": sum(row["prompt_tokens"] for row in steps),
+            "prompt": training["prompt_tokens"],
             "completion": completion,
-            "shared": sum(row["shared_tokens"] for row in steps),
-            "evaluation": sum(e["cost"]["prompt_tokens"] + e["cost"]["completion_tokens"] for e in evaluations),
+            "shared": training["shared_tokens"],
+            "evaluation": checks["prompt_tokens"] + checks["completion_tokens"],
         },
-        "flops": sum(row["flops"] for row in steps),
-        "episodes": sum(row["episodes"] for row in steps),
+        "flops": training["flops"],
+        "episodes": training["episodes"],
         "tokens_per_second": completion / generation if generation > 0 else None,
         "outside_generation_share": 1.0 - generation / seconds if seconds > 0 else None,
-        "step_seconds": seconds,
-        "evaluation_seconds": sum(row["seconds"] for row in evaluations),
         "peak_memory_bytes": max((row["peak_memory_bytes"] for row in steps), default=None),
+        "parameters": parameters,
+        "ledger": {name: {**sums, "model_flops": model_flops(sums, parameters)} for name, sums in ledger.items()},
+    }
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of an evaluation with the names of a step's."""
+    cost = row["cost"]
+    return {
+        **cost,
+        "episodes": row.get("episodes", len(row["tasks"])),  # a row of an earlier version lacks it
+        "trajectory_tokens": row.get("trajectory_tokens"),
+        "generation_seconds": cost["seconds"],
+        "seconds": row["seconds"],
     }
 
 

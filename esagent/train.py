@@ -1,10 +1,11 @@
 """The training loop: where agent, tasks, backend, strategy and allocation meet, and nowhere else.
 
-    for t = 0 .. T-1:
-        (sigma, alpha)  <- schedules(t)
+    sigma               <- calibration around the start      with sigma=auto
+    for t = 0, 1, ... until the budget is spent:
+        (sigma, alpha)  <- schedules(t, T_t)                     T_t: steps to be expected
         directions      <- allocation(credit, sigma)
         population      <- strategy.ask(directions)              seeds, antithetic twins
-        rewards         <- rollout(population, tasks of step t)  the same tasks for every member
+        rewards         <- rollout(population, tasks of step t)  the same tasks for every member; or likelihoods
         update          <- strategy.tell(population, rewards)
         theta           <- backend.apply(update)                 alpha in the update
         journal         <- (population, rewards, update, digest, credit)
@@ -23,12 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from esagent.assemble import Parts, assemble
+from esagent.calibration.kept import calibrated, calibration_rows, calibration_summary
 from esagent.config.change import changed
 from esagent.config.export import as_yaml, from_dict
+from esagent.config.limits import limit_of
 from esagent.config.schema import Config, Select
+from esagent.core.ledger import step_cost
 from esagent.credit.blame import blame_counts
 from esagent.credit.share import uniform_credit, update_credit
-from esagent.evaluate import Split, evaluate, scored_rollout, spent
+from esagent.evaluate import Split, evaluate, spent
+from esagent.objective import FITNESS, OBJECTIVES
 from esagent.pools import step_tasks
 from esagent.record import StepResult, circumstances, compare_circumstances, journal_record, metrics_row
 from esagent.report.console import Progress
@@ -47,7 +52,7 @@ from esagent.runs.parent import begin, begin_again
 from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import prune, write_snapshot
 from esagent.stopping import Stop, stopping
-from esagent.summary import choose, comparison, cost_summary, decoding
+from esagent.summary import budget_summary, choose, comparison, cost_summary, decoding
 
 Build = Callable[[Config], Parts]
 
@@ -97,14 +102,19 @@ def resume(
 def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_mode: bool) -> dict[str, Any]:
     """Everything of `run` that is not done yet, with freshly built parts; returns and writes its summary."""
     blocks = [block.name for block in parts.backend.blocks()]
-    with locked(run), stopping(run.preempted) as stop, Progress(config.budget.steps, blocks, json_mode) as progress:
+    limit = limit_of(config)
+    advice = f"go on with: esagent resume {run.typed}"
+    display = Progress(limit, blocks, json_mode, fitness=FITNESS[config.objective])
+    with locked(run), stopping(advice, run.preempted) as stop, display as progress:
         try:
             start = identity(read_manifest(run))
             with recover(run, parts.backend, start) as journal, noting_failure(run):
-                mend(run, journal.records, [metrics_row(record) for record in journal.records], start)
+                rows = [*calibration_rows(run, config, start), *map(metrics_row, journal.records)]
+                mend(run, journal.records, rows, start)
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
+                parts = calibrated(run, config, parts, start, len(journal.records), progress)
                 _search(run, config, parts, start, journal, stop, progress)
-                summary = _report(run, config, parts, start, journal, progress)
+                summary = _report(run, config, parts, start, journal, stop, progress)
                 summary["seconds"] = time.monotonic() - started + earlier
                 summary = write_outcome(run, summary, journal.head)
             with reporting("write", run.curve_svg):
@@ -119,33 +129,38 @@ def _search(
     run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, stop: Stop, progress: Progress
 ) -> None:
     """All steps that the journal does not hold yet, with the evaluations and snapshots between them."""
-    budget, backend, agent = config.budget, parts.backend, parts.agent
+    budget, limit, backend, agent = config.budget, limit_of(config), parts.backend, parts.agent
     credit = journal.records[-1]["credit"] if journal.records else uniform_credit(agent.modules)
-    advice = f"go on with: esagent resume {run.path}"
+    costs = [step_cost(record, limit.kind) for record in journal.records]
 
-    for step in range(len(journal.records), budget.steps + 1):
-        if _due(step, budget.snapshot_every, budget.steps) or _due(step, budget.evaluate_every, budget.steps):
-            write_snapshot(run.snapshots, step, backend, start.seal)
-        if _due(step, budget.evaluate_every, budget.steps):
-            for split in _splits(config, step):
-                progress.phase(f"evaluating on {split}")
-                progress.evaluation(step, split, evaluate(run, parts, step, split, start.seal).mean)
-        if step == budget.steps:
+    while True:
+        step, directions = len(costs), limit.next_directions(costs)
+        over = directions == 0
+        if limit.counted(costs) == step:
+            if _due(step, budget.snapshot_every, over) or _due(step, budget.evaluate_every, over):
+                write_snapshot(run.snapshots, step, backend, start.seal)
+            if _due(step, budget.evaluate_every, over):
+                for split in _splits(config, step):
+                    stop.check()
+                    progress.phase(f"evaluating on {split}")
+                    evaluation = evaluate(run, parts, step, split, start.seal, on_round=stop.between_rounds)
+                    progress.evaluation(step, split, evaluation.mean)
+        if over:
             break
-        stop.check(advice)
+        stop.check()
 
         began, before = time.monotonic(), backend.cost()
-        sigma, step_size = parts.scales.at(step)
+        sigma, step_size = parts.scales.at(step, limit.expected_steps(costs))
         allocation = parts.allocator.allocate(
             step=step,
             blocks=backend.blocks(),
-            directions=config.algorithm.directions,
+            directions=directions,
             sigma=sigma,
             credit=credit,
         )
         population = parts.strategy.ask(step, allocation)
         tasks = step_tasks(parts.pools.pool, config.seed, step, budget.tasks_per_step)
-        rollout = scored_rollout(parts, population.members, tasks)
+        rollout = OBJECTIVES[config.objective](parts, population.members, tasks)
         groups = [task.group for task in tasks if task.id not in rollout.dropped]
         update = parts.strategy.tell(population, rollout.rewards, step_size=step_size, groups=groups)
         applied = backend.apply(update)
@@ -161,24 +176,30 @@ def _search(
         )
         row = metrics_row(record)
         append_row(run.metrics, row)
-        journal.append(record)  # last: with it the step counts as done
-        done = step + 1
-        left = sum(record["seconds"] for record in journal.records) / done * (budget.steps - done)
+        journal.append(record)  # last: with it the step is done
+        costs.append(step_cost(record, limit.kind))
+        left = sum(record["seconds"] for record in journal.records) / len(costs)
+        left *= limit.expected_steps(costs) - limit.counted(costs)
         progress.step(
-            done, row["reward_mean"], row["reward_std"], sigma, allocation.counts(), row["tokens_per_second"], left
+            costs, row["reward_mean"], row["reward_std"], sigma, allocation.counts(), row["tokens_per_second"], left
         )
-    stop.check(advice)
+    stop.check()
 
 
 def _report(
-    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, progress: Progress
+    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, stop: Stop, progress: Progress
 ) -> dict[str, Any]:
-    """Choose the state, evaluate it on held-out tasks, and compare it with the base."""
-    steps = config.budget.steps
+    """Choose the state, evaluate it on held-out tasks, and compare it with the base.
+
+    A signal stops an evaluation at work, which a resume then does again; after the last one nothing is left to stop.
+    """
+    limit = limit_of(config)
+    costs = [step_cost(record, limit.kind) for record in journal.records]
+    steps = limit.counted(costs)
     reach = partial(replay, run.snapshots, journal.records, parts.backend, start=start)
-    at = partial(evaluate, run, parts, seal=start.seal, reach=reach)
-    evaluated = [step for step in range(steps + 1) if _due(step, config.budget.evaluate_every, steps)]
-    for step in evaluated:  # all of them are there already unless metrics.jsonl was damaged
+    at = partial(evaluate, run, parts, seal=start.seal, reach=reach, on_round=stop.between_rounds)
+    evaluated = [step for step in range(steps + 1) if _due(step, config.budget.evaluate_every, step == steps)]
+    for step in evaluated:  # there already, but for the last state where a step went beyond the budget, or after damage
         for split in _splits(config, step):
             at(step=step, split=split)
     best = steps
@@ -197,12 +218,21 @@ def _report(
         "seed": config.seed,
         "model": config.model.name,
         "init": config.init and {"run": config.init, "state": int(config.init_state)},
+        "objective": config.objective.value,
         "decoding": decoding(config),
         "steps": steps,
         "selected_step": best,
         "digest": digest,
+        **calibration_summary(run, config, start),
         **compared,
-        **cost_summary([metrics_row(record) for record in journal.records], _evaluations(run)),
+        "budget": budget_summary(limit, costs),
+        **cost_summary(
+            [metrics_row(record) for record in journal.records],
+            _evaluations(run),
+            steps,
+            parts.facts.parameters,
+            calibration_rows(run, config, start),
+        ),
     }
 
 
@@ -210,9 +240,9 @@ def _evaluations(run: RunDirectory) -> list[dict[str, Any]]:
     return [row for row in read_rows(run.metrics) if row["kind"] == "evaluation"]
 
 
-def _due(step: int, every: int, steps: int) -> bool:
+def _due(step: int, every: int, over: bool) -> bool:
     """Whether what is done at the start, every `every` steps and at the end is due after `step` updates."""
-    return step in (0, steps) or (every > 0 and step % every == 0)
+    return step == 0 or over or (every > 0 and step % every == 0)
 
 
 def _splits(config: Config, step: int) -> list[Split]:

@@ -72,12 +72,16 @@ def modules(config: Config, blocks: tuple[str, ...], members: int) -> list[Modul
     return out
 
 
-def work(config: Config, blocks: tuple[str, ...], members: int, evaluation: int) -> Work:
-    """Tokens computed in a whole run with `evaluation` episodes of the unperturbed agent beside its steps."""
-    backend, budget, task = config.backend, config.budget, config.task
+def work(
+    config: Config, blocks: tuple[str, ...], members: int, evaluation: int, steps: int, *, remembers: bool = True
+) -> Work:
+    """Tokens computed in `steps` steps and `evaluation` episodes of the unperturbed agent beside them.
+
+    remembers: prompts of the base model are kept from step to step.
+    """
+    backend = config.backend
     kept = config.space.positions is Positions.answer
-    drawn = budget.steps * budget.tasks_per_step
-    first = min(evaluation, task.pool + task.validation + task.heldout)
+    drawn = steps * config.budget.tasks_per_step
     prefix = 0 if backend.share_prefix else PREFIX_TOKENS
     answer = ANSWER_TOKENS * (1 + WASTE * backend.draft)
     trunk = upper = head = 0.0
@@ -90,13 +94,28 @@ def work(config: Config, blocks: tuple[str, ...], members: int, evaluation: int)
         asked = drawn * prompts + evaluation
         by_slot = drawn * pairs + evaluation
         if kept:
-            asked = by_slot = first + drawn * (prompts - 1) + RENEWED * (drawn + evaluation - first)
+            asked = by_slot = _remembered(config, module, drawn, evaluation) if remembers else asked
         upper += module.calls * (by_slot * (prefix + PROMPT_TOKENS) + (drawn * answers + evaluation) * answer)
         trunk += module.calls * ((asked if backend.share_trunk else by_slot) * (prefix + PROMPT_TOKENS))
         trunk += module.calls * (drawn * nodes + evaluation) * answer
         head += module.calls * (drawn * answers + evaluation) * answer
         if backend.share_prefix:
-            slots = 1 if kept else budget.steps * (module.own + 1)
+            slots = 1 if kept else steps * (module.own + 1)
             upper += slots * PREFIX_TOKENS
             trunk += (1 if kept or backend.share_trunk else slots) * PREFIX_TOKENS
     return Work(trunk, upper, head)
+
+
+def remembered_tokens(config: Config, blocks: tuple[str, ...], members: int, evaluation: int, steps: int) -> float:
+    """Tokens of all prompts that are kept where the parameters leave prompts to the base model."""
+    drawn = steps * config.budget.tasks_per_step
+    return PROMPT_TOKENS * sum(
+        module.calls * _remembered(config, module, drawn, evaluation) for module in modules(config, blocks, members)
+    )
+
+
+def _remembered(config: Config, module: Module, drawn: int, evaluation: int) -> float:
+    """Prompts of `module` per call that no one asked before."""
+    task = config.task
+    first = min(evaluation, task.pool + task.validation + task.heldout)
+    return first + drawn * NOVEL * module.earlier + RENEWED * max(0, drawn + evaluation - first)

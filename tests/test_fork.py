@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,26 @@ def test_a_longer_run_from_where_the_parent_ended(parent: tuple[Config, RunDirec
     assert (origin["steps"], origin["changed"]) == (STEPS, ["budget.steps was 4, is 7"])
     assert {key: evaluations(new)[key] for key in evaluations(old)} == evaluations(old)
     assert resume(new.path, build=vector_parts) == json.loads(new.summary.read_text())
+
+
+def test_a_fork_begins_with_nothing_to_mend(
+    parent: tuple[Config, RunDirectory], caplog: pytest.LogCaptureFixture
+) -> None:
+    _, old = parent
+    new, _ = forked(old, "budget.steps=5")
+    assert caplog.text == ""
+    rows = [[r for r in read_rows(run.metrics) if r["kind"] == "step"] for run in (old, new)]
+    assert rows[1][:STEPS] == rows[0]
+
+
+def test_a_parent_that_was_copied_elsewhere_is_forked_into_runs_dir(
+    parent: tuple[Config, RunDirectory], tmp_path: Path
+) -> None:
+    config, old = parent
+    copy = RunDirectory(Path(shutil.copytree(old.path, tmp_path / "elsewhere" / "copy")))
+    new, _ = forked(copy, "budget.steps=5")
+    assert new.path.parent == Path(config.runs_dir) / config.name
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "runs"]
 
 
 def test_a_fork_is_a_run_like_any_other(parent: tuple[Config, RunDirectory]) -> None:

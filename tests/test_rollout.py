@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from esagent.core.episode import UNPERTURBED, Completion, Episode, Request, Scor
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError, Interrupted, RunError
 from esagent.rollout import MAX_REQUESTS, Sampling, UnscoredError, reward_matrix, rollout
+from esagent.stopping import Told
 from tests.agents.scripted import Arithmetic, ScriptedBackend, Sums, solve
 
 AGENT = ModularAgent()
@@ -123,15 +125,44 @@ def test_more_than_a_tenth_unscored_is_an_error() -> None:
     assert error.value.share == pytest.approx(1 / 9)
 
 
-@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
-def test_a_reward_that_is_not_finite_is_the_scorers_failure(reward: float) -> None:
+def _scored(score: Any) -> Score:
     class Odd(Sums):
         def score(self, task: Task, trajectory: Trajectory) -> Score:
-            return Score(reward)
+            return score
 
     (episode,) = rollout(AGENT, Odd(), ScriptedBackend(solve), (), TASKS[:1])
-    assert episode.score.unscored
-    assert episode.score.reward == 0
+    return episode.score
+
+
+@pytest.mark.parametrize(
+    ("score", "reason"),
+    [
+        (Score(float("nan")), "the reward is nan"),
+        (Score(float("inf")), "the reward is inf"),
+        (Score("high"), "could not convert string to float: 'high'"),
+        (Score(None), "NoneType"),
+        (Score(10**400), "too large"),
+        (Score(0.5, {"planner": float("nan")}), "the signal of planner is nan"),
+        (Score(0.5, {"planner": None}), "NoneType"),
+        (None, "it gave NoneType, not a Score"),
+        (0.5, "it gave float, not a Score"),
+    ],
+)
+def test_a_score_that_is_none_or_not_finite_is_the_scorers_failure(score: Any, reason: str) -> None:
+    found = _scored(score)
+    assert (found.unscored, found.reward, found.signals) == (True, 0.0, {})
+    assert found.reason.startswith("scoring: ")
+    assert reason in found.reason
+
+
+def test_scores_become_plain_numbers() -> None:
+    given = Score(np.float32(0.25), {"planner": np.float64(1)}, success=np.bool_(True))
+    found = _scored(given)
+    assert found == Score(0.25, {"planner": 1.0}, success=True)
+    assert [type(v) for v in (found.reward, found.signals["planner"], found.success)] == [float, float, bool]
+    assert _scored(Score(float("nan"), reason="no browser", unscored=True)) == Score(
+        0, reason="no browser", unscored=True
+    )
 
 
 @dataclass
@@ -152,8 +183,17 @@ def _raises(completion: Completion) -> Any:
     yield
 
 
+def _exits(completion: Completion) -> Any:
+    sys.exit("done")
+    yield
+
+
 def _yields_text(completion: Completion) -> Any:
     yield "hello"
+
+
+def _asks_nothing(completion: Completion) -> Any:
+    yield Request("policy", None)
 
 
 def _never_ends(completion: Completion) -> Any:
@@ -165,7 +205,9 @@ def _never_ends(completion: Completion) -> Any:
     ("then", "reason"),
     [
         (_raises, "the agent: KeyError: 'oops'"),
+        (_exits, "the agent: SystemExit: done"),
         (_yields_text, "the agent yielded str, not a Request"),
+        (_asks_nothing, "the agent yielded a Request whose prompt or prefix is not a text"),
         (_never_ends, f"the agent asked more than {MAX_REQUESTS} times"),
     ],
 )
@@ -180,17 +222,27 @@ def test_an_agent_that_fails_is_unscored_and_stops_no_other(then: Any, reason: s
     assert episodes[0].score.success
 
 
-class NotATrajectory:
-    modules = ("policy",)
+@dataclass
+class Returns:
+    result: Any
+    modules: tuple[str, ...] = ("policy",)
 
     def run(self, task: Task, env: Arithmetic) -> Any:
         yield Request("policy", "")
-        return "done"
+        return self.result
 
 
-def test_an_agent_must_return_a_trajectory() -> None:
-    (episode,) = rollout(NotATrajectory(), Sums(), ScriptedBackend(lambda r: ""), (), TASKS[:1])
-    assert episode.score.reason == "the agent returned str, not a Trajectory"
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("done", "the agent returned str, not a Trajectory"),
+        (Trajectory((), None), "the agent returned an answer that is a NoneType, not a text"),
+        (Trajectory((1,), ""), "the agent returned turns that are not all of type Turn"),
+    ],
+)
+def test_an_agent_must_return_a_trajectory(result: Any, reason: str) -> None:
+    (episode,) = rollout(Returns(result), Sums(), ScriptedBackend(lambda r: ""), (), TASKS[:1])
+    assert (episode.score.reason, episode.score.unscored) == (reason, True)
 
 
 def test_an_environment_that_cannot_start_is_unscored() -> None:
@@ -227,6 +279,13 @@ def test_typed_errors_and_interrupts_are_not_swallowed() -> None:
 
     with pytest.raises(Interrupted):
         rollout(AGENT, Sums(), ScriptedBackend(stop), (), TASKS)
+
+    class Leaves(Sums):
+        def score(self, task: Task, trajectory: Trajectory) -> Score:
+            raise Told(75)
+
+    with pytest.raises(Told):
+        rollout(AGENT, Leaves(), ScriptedBackend(solve), (), TASKS)
 
 
 def test_wrong_number_of_answers_is_an_error() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from esagent.core.episode import Completion, Request, Task, Trajectory
+from esagent.core.episode import Completion, Request, Task, Trajectory, Turn
 from esagent.tasks.base import Environment
 
 Run = Generator[Request, Completion, Trajectory]
@@ -22,4 +22,13 @@ class Agent(Protocol):
 
     def run(self, task: Task, env: Environment) -> Run:
         """One episode. Broken model output becomes a tool error the agent sees; nothing a model writes may raise."""
+        ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """An agent whose modules do not write just what stands in a gold turn."""
+
+    def written(self, turn: Turn) -> str:
+        """What the turn's module would have to write, as it is asked."""
         ...

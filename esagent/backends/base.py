@@ -43,6 +43,14 @@ class Backend(Protocol):
         """Answer all requests, in order. `request.member` indexes `members`; UNPERTURBED is the current centre."""
         ...
 
+    def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
+        """Mean log-likelihood per token, in nats, of texts[i] as the answer to requests[i], teacher-forced; in order.
+
+        A text's end counts as a token: the first stop string of the request unless the text holds one, the end of the
+        text where the request has none, nothing behind a choice. Not finite where logits are not.
+        """
+        ...
+
     def apply(self, update: Update) -> Applied:
         """Move the centre. Deterministic: replaying the same updates from the same start gives the same digest."""
         ...

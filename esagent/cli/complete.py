@@ -7,15 +7,17 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from importlib.resources import files
 from pathlib import Path
 
 import typer
 
-from esagent.config.names import GROUPS
+from esagent.config.names import EVAL_SETTINGS, GROUPS, SPLITS
 from esagent.config.paths import schema_paths
+
+_EVAL_OPTIONS = ("state", "split", "n", "k", "temperature")
 
 VARIABLE = "_ESAGENT_COMPLETE"
 """Set by the shell's completion script, to its own name."""
@@ -35,11 +37,68 @@ def complete_setting(ctx: typer.Context, incomplete: str) -> list[str]:
     ]
 
 
+def complete_evaluated(ctx: typer.Context, incomplete: str) -> list[str]:
+    """For `eval`: a run, then the settings that its evaluation may change; without a run, any; and what to evaluate."""
+    named = any("=" not in text for text in ctx.params.get("what") or ())
+    if "=" in incomplete:
+        key, _, value = incomplete.partition("=")
+        own = {"split": SPLITS, "state": ("best", "last")}.get(key)
+        if own is not None:
+            return [f"{key}={choice}" for choice in own if choice.startswith(value)]
+        return complete_setting(ctx, incomplete)
+    offered = complete_setting(ctx, incomplete)
+    if named:
+        offered = [text for text in offered if _is_below(text.partition("=")[0], EVAL_SETTINGS)]
+    options = [f"{name}=" for name in _EVAL_OPTIONS if name.startswith(incomplete)]
+    return [*([] if named else complete_run(incomplete)), *options, *offered]
+
+
 def complete_run(incomplete: str) -> list[str]:
     """Runs below ./runs, newest first, and `latest`."""
-    found = sorted((path.parent for path in Path("runs").glob("*/*/config.yaml")), key=lambda p: p.name, reverse=True)
-    names = ["latest", *(f"{p.parent.name}/{p.name}" for p in found)] if found else []
+    names = [f"{path.parent.name}/{path.name}" for path in _runs()]
+    return _starting(incomplete, ["latest", *names] if names else [])
+
+
+def complete_shown(incomplete: str) -> list[str]:
+    """For `show`: runs, and the evaluations of bare models, as eval/<id>."""
+    evaluations = sorted(Path("runs", "eval").glob("*/eval.json"), reverse=True)
+    return [*complete_run(incomplete), *_starting(incomplete, [f"eval/{path.parent.name}" for path in evaluations])]
+
+
+def complete_study(incomplete: str) -> list[str]:
+    """For `stats`: names of studies below ./runs, and runs."""
+    runs = _runs()
+    names = sorted({path.parent.name for path in runs})
+    return _starting(incomplete, [*names, *(f"{path.parent.name}/{path.name}" for path in runs)])
+
+
+def complete_eval(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Evaluations of the run that was named, newest first, and `latest`."""
+    # An option that still lacks its value ends the reading of arguments; what was read is in ctx.args then.
+    named = str(ctx.params.get("run") or next(iter(ctx.args), ""))
+    runs = [path for path in _runs() if named in (path.name, f"{path.parent.name}/{path.name}")]
+    folder = next(iter(_runs() if named == "latest" else runs), Path(named))
+    found = sorted((path.parent.name for path in folder.glob("evals/*/eval.json")), reverse=True)
+    return _starting(incomplete, ["latest", *found] if found else [])
+
+
+def choices(*names: str) -> Callable[[str], list[str]]:
+    """Completion of an option that takes one of `names`."""
+    return lambda incomplete: _starting(incomplete, names)
+
+
+def _runs() -> list[Path]:
+    """Folders of the runs below ./runs, newest first."""
+    return sorted((path.parent for path in Path("runs").glob("*/*/config.yaml")), key=lambda p: p.name, reverse=True)
+
+
+def _starting(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
+
+
+def _is_below(path: str, known: Iterable[str]) -> bool:
+    """Whether `path` is one of the groups and keys in `known`, or lies in one."""
+    return any(path == name or path.startswith(f"{name}.") for name in known)
 
 
 def _single_values() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import typer
 
-from esagent.errors import ConfigError, EsagentError
+from esagent.errors import ConfigError, EnvironmentFailure, EsagentError
 
 INTERRUPTED = 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 BROKEN_PIPE = 141  # 128 + SIGPIPE, what a shell reports for a writer whose reader went away
 
 
@@ -33,18 +35,34 @@ def guarded() -> Iterator[None]:
         tell("interrupted")
         raise typer.Exit(INTERRUPTED) from error
     except BrokenPipeError as error:
-        # Nobody reads standard output any more: leave without a second error when Python flushes it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         raise typer.Exit(BROKEN_PIPE) from error
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            _tell_bug(error)
+            raise typer.Exit(1) from error
+        _silence()  # files are named where they are written; this is standard output
+        tell(f"cannot write to standard output: {error.strerror}")
+        raise typer.Exit(EnvironmentFailure.exit_code) from error
     except Exception as error:
-        tell(f"unexpected {type(error).__name__}: {_first_line(error)}; {_keep_traceback(error)}")
+        _tell_bug(error)
         raise typer.Exit(1) from error
+
+
+def _silence() -> None:
+    """Nothing goes to standard output any more: no second error when Python flushes it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell_bug(error: Exception) -> None:
+    tell(f"unexpected {type(error).__name__}: {_first_line(error)}; {_keep_traceback(error)}")
 
 
 def tell(problem: str) -> None:
     """One line on standard error."""
-    sys.stderr.write(f"esagent: {' '.join(problem.split())}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # nobody is left to tell; the exit code says it
+        sys.stderr.write(f"esagent: {' '.join(problem.split())}\n")
+        sys.stderr.flush()
 
 
 def _first_line(error: Exception) -> str:

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from esagent.cli.complete import choices, complete_evaluated
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
 from esagent.cli.output import print_json, to_terminal
 from esagent.cli.train import ConfigDir, Json
-
-SPLITS = ("pool", "validation", "heldout")
+from esagent.config.names import EVAL_SETTINGS, SPLITS
 
 What = Annotated[
     list[str] | None,
@@ -21,15 +21,20 @@ What = Annotated[
         metavar="[RUN] [OVERRIDES]",
         help="A run (folder, name/run-id, run id or latest), then settings as in task.level=medium; "
         "without a run, the settings say which model: model=qwen2.5-1.5b task=toolbox.",
+        autocompletion=complete_evaluated,
     ),
 ]
 State = Annotated[
     str | None,
     typer.Option(
-        "--state", help="State of the run: best, last or a number of updates.  [default: best; last until then]"
+        "--state",
+        help="State of the run: best, last or a number of updates.  [default: best; last until then]",
+        autocompletion=choices("best", "last"),
     ),
 ]
-Split = Annotated[str, typer.Option("--split", help="Tasks: pool, validation or heldout.")]
+Split = Annotated[
+    str, typer.Option("--split", help="Tasks: pool, validation or heldout.", autocompletion=choices(*SPLITS))
+]
 N = Annotated[int | None, typer.Option("--n", help="How many tasks.  [default: as many as the run has]")]
 K = Annotated[int, typer.Option("--k", help="Samples per task, for pass@1 to pass@k; 0: greedy alone.")]
 Temperature = Annotated[float, typer.Option("--temperature", help="Temperature of the samples.")]
@@ -79,9 +84,9 @@ def _run(
 
     directory = find_run(run)
     trained = read_config(directory.config)
-    from esagent.eval import CHANGEABLE, Options, evaluate_run
+    from esagent.eval import Options, evaluate_run
 
-    config = amend(trained, overrides, config_dir, CHANGEABLE, "eval")
+    config = amend(trained, overrides, config_dir, EVAL_SETTINGS, "eval")
     return evaluate_run(directory, trained, config, Options(**given), plain=plain)
 
 

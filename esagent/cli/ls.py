@@ -17,10 +17,11 @@ Folder = Annotated[Path, typer.Argument(metavar="[RUNS_DIR]", help="The folder t
 def ls(runs_dir: Folder = Path("runs"), as_json: Json = False) -> None:
     """List runs: state, steps, reward of base and trained agent, time, age."""
     with guarded():
+        from esagent.config.files import is_folder
         from esagent.errors import ConfigError
         from esagent.report.listing import list_rows, table
 
-        if not runs_dir.is_dir():
+        if not is_folder(runs_dir):
             raise ConfigError(f"{runs_dir}: no such folder; name the one that holds runs, as in esagent ls runs")
         rows = list_rows(runs_dir)
         if as_json:

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 _WIDE = 120
+_NARROW = 72  # tables lose whole columns below it; longer lines are wrapped by the terminal
 
 
 def print_json(data: Mapping[str, Any]) -> None:
     """Exactly one JSON object on one line; numbers that are not finite become null, as JSON has no word for them."""
-    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False) + "\n")
+    unicode = "utf" in (sys.stdout.encoding or "utf-8").lower()
+    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=not unicode, allow_nan=False) + "\n")
 
 
 def _finite(value: Any) -> Any:
@@ -40,7 +42,7 @@ def to_terminal(*parts: Any) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(highlight=False, soft_wrap=True, width=_WIDE)
+    width = max(console.width, _NARROW) if console.is_terminal else _WIDE
+    console = Console(highlight=False, soft_wrap=True, width=width)
     for part in parts:
         console.print(part)

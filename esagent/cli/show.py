@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from esagent.cli.complete import choices, complete_eval, complete_shown
 from esagent.cli.errors import guarded, tell
 from esagent.cli.output import print_json, to_terminal
 from esagent.cli.train import Json
+from esagent.config.names import SPLITS
 
 if TYPE_CHECKING:
     from esagent.report.episodes import Wanted
     from esagent.runs.directory import RunDirectory
 
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Folder of the run, name/run-id, a run id, or latest.")]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="Folder of the run, name/run-id, a run id, or latest; or the folder of an evaluation by esagent eval.",
+        autocompletion=complete_shown,
+    ),
+]
 Page = Annotated[
     Path | None, typer.Argument(metavar="[PATH]", help="With --html: the file.  [default: RUN/report.html]")
 ]
@@ -26,10 +35,23 @@ Episode = Annotated[
     typer.Option("--episode", help="Print one conversation: its number, from 0, or the id of its task."),
 ]
 Step = Annotated[int | None, typer.Option("--step", min=0, help="... after that many updates.  [default: the last]")]
-SplitName = Annotated[str | None, typer.Option("--split", help="... on pool, validation or heldout.")]
+SplitName = Annotated[
+    str | None,
+    typer.Option("--split", help="... on pool, validation or heldout.", autocompletion=choices(*SPLITS)),
+]
 Member = Annotated[int | None, typer.Option("--member", min=0, help="... of a member of that step's population.")]
-Eval = Annotated[str | None, typer.Option("--eval", help="... of an evaluation by esagent eval: its id, or latest.")]
-AgentName = Annotated[str | None, typer.Option("--agent", help="... by base or trained, in that evaluation.")]
+Eval = Annotated[
+    str | None,
+    typer.Option(
+        "--eval", help="... of an evaluation by esagent eval: its id, or latest.", autocompletion=complete_eval
+    ),
+]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", help="... by base or trained, in that evaluation.", autocompletion=choices("base", "trained")
+    ),
+]
 Sample = Annotated[int | None, typer.Option("--sample", min=0, help="... sampled, in that evaluation.")]
 
 
@@ -50,6 +72,7 @@ def show(
     with guarded():
         from esagent.errors import ConfigError
         from esagent.report.episodes import Wanted
+        from esagent.runs.evals import find_eval
         from esagent.runs.find import find_run
 
         wanted = Wanted(step, split, member, eval_id, agent, sample)
@@ -61,6 +84,10 @@ def show(
             raise ConfigError(f"{page}: a file is written with --html alone; for one conversation use --episode N")
         if html and episode is not None:
             raise ConfigError("--html and --episode: one at a time; the page has examples of its own")
+        evaluation = find_eval(run)
+        if evaluation is not None:
+            _evaluation(evaluation, episode, wanted, html=html, as_json=as_json)
+            return
         directory = find_run(run)
         if episode is not None:
             _episode(directory, episode, wanted, as_json=as_json)
@@ -98,10 +125,44 @@ def _overview(directory: RunDirectory, *, as_json: bool) -> None:
 
 
 def _episode(directory: RunDirectory, which: str, wanted: Wanted, *, as_json: bool) -> None:
-    from esagent.report.conversation import render
-    from esagent.report.episodes import find_episode, find_file
+    from esagent.report.episodes import doubt, find_file
 
     path = find_file(directory, wanted)
+    problem = doubt(directory, path)
+    if problem:
+        tell(f"{path} {problem}")
+    _conversation(path, which, wanted, as_json=as_json)
+
+
+def _evaluation(folder: Path, which: str | None, wanted: Wanted, *, html: bool, as_json: bool) -> None:
+    """An evaluation, with its run or without one: its table, or one of its conversations."""
+    from esagent.errors import ConfigError, RunError
+    from esagent.report.episodes import find_in_eval
+    from esagent.report.evaluation import render_evaluation
+    from esagent.runs.evals import RESULT, read_eval
+
+    if html:
+        raise ConfigError(f"{folder} is an evaluation, and has no page; the page of a run shows its evaluations")
+    if (wanted.step, wanted.split, wanted.member, wanted.eval) != (None, None, None, None):
+        raise ConfigError(f"{folder} is an evaluation; of its episodes --agent and --sample choose one")
+    if which is not None:
+        _conversation(find_in_eval(folder, wanted), which, wanted, as_json=as_json)
+        return
+    result = read_eval(folder)
+    if result is None:
+        raise RunError(f"{folder / RESULT} is damaged")
+    with _readable(folder):
+        shown = render_evaluation(result | {"eval": str(folder)})  # it may have been moved
+    if as_json:
+        print_json(result)
+    else:
+        to_terminal(shown)
+
+
+def _conversation(path: Path, which: str, wanted: Wanted, *, as_json: bool) -> None:
+    from esagent.report.conversation import render
+    from esagent.report.episodes import find_episode
+
     with _readable(path):
         number, found = find_episode(path, which, wanted)
         shown = render(found)

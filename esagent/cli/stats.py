@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from esagent.cli.complete import choices, complete_study
 from esagent.cli.errors import guarded
 from esagent.cli.output import print_json
 from esagent.cli.train import Json
@@ -14,12 +15,21 @@ from esagent.cli.train import Json
 def stats(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUNS", help="Run directories, folders of them, names under runs/, or run ids."),
+        typer.Argument(
+            metavar="RUNS",
+            help="Run directories, folders of them, names under runs/, or run ids.",
+            autocompletion=complete_study,
+        ),
     ],
     baseline: Annotated[
         str | None, typer.Option(metavar="ARM", help="The arm to compare the others with, or a part of its label.")
     ] = None,
-    metric: Annotated[str, typer.Option(help="auc, final (both on the pool) or heldout.")] = "auc",
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="auc, final (both on the pool) or heldout.", autocompletion=choices("auc", "final", "heldout")
+        ),
+    ] = "auc",
     by: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY", help="Tell arms apart by this setting alone; may be given again."),

@@ -36,10 +36,7 @@ def searched_blocks(config: Config, depth: int | None) -> tuple[str, ...]:
         return ()
 
 
-def idle_factors(config: Config) -> tuple[str, ...]:
-    """What `sigma.modules` may name although there is no such block: what agent=... says of the modules that ship.
-
-    It means nothing where blocks are not modules, and to an agent of the user's.
-    """
-    acts = config.space.partition == "module" and config.agent.target is None
-    return () if acts else names.MODULES.get(config.agent.name, ())
+def sigma_factors(config: Config) -> dict[str, float]:
+    """`sigma.modules` by block: what an agent says of its modules means nothing where blocks are not modules."""
+    modules = () if config.space.partition == "module" else names.MODULES.get(config.agent.name, ())
+    return {name: factor for name, factor in config.sigma.modules.items() if name not in modules}

@@ -7,13 +7,23 @@ import re
 from collections.abc import Iterator, Sequence
 
 from esagent.config import names
-from esagent.config.blocks import idle_factors, searched_blocks
+from esagent.config.blocks import searched_blocks, sigma_factors
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
+from esagent.config.limits import kinds_set, known_steps, limit_problems, too_small
 from esagent.config.methods import method_problems
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
-from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
+from esagent.config.schema import (
+    Config,
+    Objective,
+    Rule,
+    ScheduleKind,
+    Select,
+    SigmaConfig,
+    SpaceConfig,
+    TaskConfig,
+)
 from esagent.config.weights import weight_problems
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
@@ -35,6 +45,8 @@ def check(config: Config) -> None:
         _algorithm,
         method_problems,
         _schedules,
+        _calibration,
+        _objective,
         _space,
         _turns,
         _budget,
@@ -149,11 +161,12 @@ def _algorithm(config: Config) -> Iterator[str]:
     if not algorithm.antithetic and algorithm.directions == 1:
         yield "algorithm.directions=1: one member has nothing to be compared with; use 2 or algorithm.antithetic=true"
     blocks = searched_blocks(config, _depth(config))
-    total = algorithm.directions * config.budget.steps
+    steps = _steps(config)
+    total = algorithm.directions * steps
     if config.allocation.name == "uniform" and 0 < total < len(blocks):
         kind = "modules" if config.space.partition == "module" else "blocks"
         yield (
-            f"algorithm.directions={algorithm.directions}: with budget.steps={config.budget.steps} makes {total} "
+            f"algorithm.directions={algorithm.directions}: with budget.steps={steps} makes {total} "
             f"directions for {len(blocks)} {kind}, so some would never be searched; use allocation=joint or more"
         )
 
@@ -162,11 +175,28 @@ def _schedules(config: Config) -> Iterator[str]:
     for path, schedule in (("sigma", config.sigma), ("algorithm.step", config.algorithm.step)):
         if schedule.schedule is ScheduleKind.exponential and not (schedule.start > 0 and schedule.end > 0):
             yield f"{path}.end={schedule.end}: an exponential schedule needs start and end above 0"
-        if 0 < config.budget.steps <= schedule.warmup:
-            yield (
-                f"{path}.warmup={schedule.warmup}: leaves no step of budget.steps={config.budget.steps}; "
-                f"0 to {config.budget.steps - 1}"
-            )
+        steps = _steps(config)
+        if 0 < steps <= schedule.warmup:
+            yield (f"{path}.warmup={schedule.warmup}: leaves no step of budget.steps={steps}; 0 to {steps - 1}")
+
+
+def _calibration(config: Config) -> Iterator[str]:
+    sigma = config.sigma
+    for name in () if sigma.auto else ("target", "per", "keep", "probes", "tasks"):
+        value = getattr(sigma, name)
+        if value != getattr(SigmaConfig, name):
+            yield f"sigma.{name}={getattr(value, 'value', value)}: is for calibration alone; choose sigma=auto"
+    if sigma.auto and sigma.tasks > config.task.pool > 0:
+        yield f"sigma.tasks={sigma.tasks}: drawn from task.pool={config.task.pool}; 1 to {config.task.pool}"
+
+
+def _objective(config: Config) -> Iterator[str]:
+    if config.objective is not Objective.likelihood:
+        return
+    if config.task.target is None and config.task.name == "jsonl":
+        yield "objective=likelihood: task=jsonl has no gold outputs for an agent's modules; choose objective=reward"
+    if config.agent.target is None and config.agent.name == "react":
+        yield "objective=likelihood: agent=react has no gold outputs, for it thinks freely; choose agent=modular"
 
 
 def _space(config: Config) -> Iterator[str]:
@@ -197,8 +227,8 @@ def _space(config: Config) -> Iterator[str]:
                 if module not in modules:
                     yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
     if space.partition != "module" and (blocks := searched_blocks(config, depth)):
-        for name in config.sigma.modules:
-            if name not in (*blocks, *idle_factors(config)):
+        for name in sigma_factors(config):
+            if name not in blocks:
                 yield f"sigma.modules.{name}: no block of space.partition={space.partition}; {suggest(name, blocks)}"
 
 
@@ -211,8 +241,16 @@ def _turns(config: Config) -> Iterator[str]:
         )
 
 
+def _steps(config: Config) -> int:
+    """Steps of the run; 0 where they are not known, or do not follow from settings that are wrong."""
+    sound = config.algorithm.directions > 0 and config.budget.tasks_per_step > 0
+    return (sound and len(kinds_set(vars(config.budget))) == 1 and known_steps(config)) or 0
+
+
 def _budget(config: Config) -> Iterator[str]:
     budget = config.budget
+    problems = list(limit_problems(budget))
+    yield from problems or too_small(config)
     if budget.tasks_per_step > config.task.pool > 0:
         yield (
             f"budget.tasks_per_step={budget.tasks_per_step}: drawn without replacement from task.pool="

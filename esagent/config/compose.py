@@ -68,7 +68,8 @@ def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool =
             hydra_compose(CONFIG_NAME, overrides=screened.foreign)
         # Hydra does not check its own settings as it checks others: any of these may come out of a wrong one.
         except (*_UNUSABLE, ValueError, TypeError, AttributeError, KeyError) as error:
-            screened.problems.append(f"{' '.join(screened.foreign)}: {explain(error)}")
+            given, reason = " ".join(screened.foreign), explain(error)
+            screened.problems.append(reason if reason.startswith(given) else f"{given}: {reason}")
             screened.accepted = [item for item in screened.accepted if item not in screened.foreign]
     return screened
 

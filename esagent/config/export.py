@@ -48,7 +48,7 @@ def read_config(path: Path) -> Config:
 
     try:
         data = OmegaConf.to_container(OmegaConf.load(path))
-    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(data, Mapping) or not data:
         raise ConfigError(f"{path} holds no configuration")

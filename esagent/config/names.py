@@ -29,6 +29,7 @@ SPACE_SETTINGS = {
 """Settings of `space` that not all spaces have, and those that do."""
 
 EXPORT_FORMATS = ("peft", "hf", "hooks")
+SPLITS = ("pool", "validation", "heldout")
 LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
 """Tool calls that the longest tasks of a toolbox level need."""
@@ -41,3 +42,6 @@ MODULES = {"modular": ("planner", "selector", "caller", "synthesizer"), "react":
 
 GROUPS = ("model", "backend", "agent", "task", "algorithm", "allocation", "sigma", "space", "budget", "experiment")
 """Folders of `conf/` that `group=option` chooses from."""
+
+EVAL_SETTINGS = ("task", "backend", "agent.max_turns", "agent.constrained", "agent.prompts", "agent.options", "seed")
+"""Settings of a run that may differ in its evaluation; all others say what its parameters are."""

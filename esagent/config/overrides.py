@@ -24,6 +24,11 @@ from esagent.config.nearest import suggest, suggest_path
 from esagent.config.paths import free_prefix, schema_paths
 from esagent.config.schema import Config
 
+_SWEPT = "hydra.sweeper.params"
+"""The grid of an experiment file. Hydra takes it from a command line with ++ and quotes alone."""
+
+_EXPECTED = re.compile(r" expecting \{.*\}")  # every token of the grammar that could have stood there
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -52,11 +57,17 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
         try:
             override = parser.parse_override(raw)
         except HydraException as error:
-            reason = one_line(str(error))
+            reason = _EXPECTED.sub("", one_line(str(error)))
             result.problems.append(f"{raw!r}: not an override; write key=value and quote special characters ({reason})")
             continue
         key = override.key_or_group
         if key == "hydra" or override.is_hydra_override():
+            if f"{key}.".startswith(f"{_SWEPT}.") and override.type is not OverrideType.DEL:
+                result.problems.append(
+                    f"{raw}: {_SWEPT} is for experiment files; on the command line write the values themselves, as in "
+                    "seed=0,1,2"
+                )
+                continue
             result.accepted.append(raw)
             result.foreign.append(raw)
             continue
@@ -66,6 +77,8 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
             if translated:
                 result.accepted[:0] = translated  # first, so that model.* overrides still win
                 continue
+            if key == "experiment" and override.value() is None:
+                continue  # no experiment, which Hydra has no word for
             problem = None if extended else _option(override, options(key))
         elif not problem:
             problem = _value(override)
@@ -88,7 +101,7 @@ def _form(override: Override, multirun: bool) -> str | None:
         hint = f"write {key}=..." if known else suggest_path(key, list(schema_paths()))
         return f"{raw}: + ++ and ~ are for hydra.* only; {hint}"
     if override.package is not None:
-        return f"{raw}: packages (@) are not used here; write {key}=..."
+        return f"{raw}: packages (@) are not used here; write {key or 'key'}=..."
     if not override.is_sweep_override():
         return None
     if not multirun:
@@ -118,8 +131,6 @@ def _option(override: Override, known: list[str]) -> str | None:
     key = override.key_or_group
     for value in _values(override):
         if isinstance(value, str) and value in known:
-            continue
-        if key == "experiment" and value is None:
             continue
         if key == "model" and isinstance(value, str) and "/" in value and override.is_sweep_override():
             return f"model={value}: sweep hub ids as model=custom model.source={value},..."

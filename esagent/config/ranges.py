@@ -51,11 +51,19 @@ RANGES = {
     "sigma.start": POSITIVE,
     "sigma.end": SCALE,
     "sigma.warmup": NATURAL,
+    "sigma.target": Range(0.01, 0.99),
+    "sigma.keep": Range(0, 1),
+    "sigma.probes": Range(1, 1000),
+    "sigma.tasks": COUNT,
     "space.parts": Range(2, 1024),
     "space.rank": Range(1, 1024),
     "space.sigma_a": SCALE,
     "space.sigma_b": SCALE,
     "budget.steps": COUNT,
+    "budget.episodes": Range(1, 1_000_000_000),
+    "budget.tokens": Range(0, 1e15, above=True),
+    "budget.flops": Range(0, 1e27, above=True),
+    "budget.seconds": Range(0, 1e9, above=True),
     "budget.tasks_per_step": COUNT,
     "budget.evaluate_every": NATURAL,
     "budget.snapshot_every": COUNT,
@@ -66,7 +74,7 @@ def range_problems(config: Config) -> Iterator[str]:
     """One line for every value outside its range."""
     for path, allowed in RANGES.items():
         value = reduce(getattr, path.split("."), config)
-        if not allowed.holds(value):  # type: ignore[arg-type]
+        if value is not None and not allowed.holds(value):  # type: ignore[arg-type]
             yield f"{path}={value}: must be {allowed}"
     for module, factor in config.sigma.modules.items():
         if not POSITIVE.holds(factor):

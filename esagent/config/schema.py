@@ -55,6 +55,13 @@ class Positions(Enum):
     answer = "answer"
 
 
+class Noise(Enum):
+    """The law of each number of a direction: standard normal, or a sign (+1 or -1 with equal probability)."""
+
+    gaussian = "gaussian"
+    rademacher = "rademacher"
+
+
 class Normalise(Enum):
     """What an estimate is divided by before the step: nothing, its block's own RMS, or the RMS over all blocks."""
 
@@ -90,6 +97,20 @@ class Control(Enum):
     none = "none"
     shuffled = "shuffled"
     frozen = "frozen"
+
+
+class Objective(Enum):
+    """reward: what an episode earned. likelihood: of the gold outputs under a member's parameters (supervised)."""
+
+    reward = "reward"
+    likelihood = "likelihood"
+
+
+class Per(Enum):
+    """What is calibrated by itself: every block, or all of them by one factor on `sigma.modules`."""
+
+    block = "block"
+    all = "all"
 
 
 class Select(Enum):
@@ -185,6 +206,12 @@ class SigmaConfig:
     warmup: int = 0
     modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
     by_size: bool = False  # times sqrt(d / d_k) for a block of d_k of the d searched numbers
+    auto: bool = False  # calibrate before the first step; start and end are then multiples of what was found
+    target: float = 0.3  # auto only: share of the centre's greedy completions that a member shall change
+    per: Per = Per.block  # auto only
+    keep: float = 0.5  # auto only: share of the centre's reward and signals that members must keep
+    probes: int = 4  # auto only: directions tried per block, each at both signs
+    tasks: int = 8  # auto only: tasks of the training pool tried on
 
 
 @dataclass
@@ -194,6 +221,7 @@ class SpaceConfig:
     sites: list[str] = field(default_factory=lambda: ["down_proj"])
     modules: list[str] = field(default_factory=list)  # empty: every module of the agent
     positions: Positions = Positions.answer
+    noise: Noise = Noise.gaussian
     partition: str = "module"  # the blocks: module, layer, kind, whole, or random
     parts: int = 4  # random only: how many
     redraw: bool = True  # random only: anew every step
@@ -210,11 +238,17 @@ class SpaceConfig:
 
 @dataclass
 class BudgetConfig:
-    steps: int = 16
+    """A run ends by exactly one of steps, episodes, tokens, flops and seconds, counted over training alone."""
+
+    steps: int | None = 16
     tasks_per_step: int = 16  # drawn from the pool without replacement, shared by all members
     evaluate_every: int = 4  # steps between evaluations of the unperturbed agent on the pool; 0: only start and end
     snapshot_every: int = 4
     select: Select = Select.last
+    episodes: int | None = None  # the last step gets as many whole directions as still fit
+    tokens: float | None = None  # prompt and completion, as the agents ask for them
+    flops: float | None = None  # as computed
+    seconds: float | None = None  # wall time of the steps
 
 
 @dataclass
@@ -228,6 +262,7 @@ class Config:
     sigma: SigmaConfig = field(default_factory=SigmaConfig)
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
+    objective: Objective = Objective.reward  # what members are compared by
     seed: int = 0
     init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
     init_state: str = "best"  # of it: best, last, or a number of updates

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import esagent
 from esagent.errors import ConfigError
+from esagent.stopping import Told
+
+_OURS = str(Path(esagent.__file__).parent)
 
 
 def import_target(option: str, target: str) -> Callable[..., Any]:
@@ -25,8 +30,10 @@ def import_target(option: str, target: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     try:
         module = importlib.import_module(module_name)
+    except Told:
+        raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{option}: cannot import {module_name!r}: {_line(error)}") from error
+        raise ConfigError(f"{option}: cannot import {module_name!r}: {said(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
         classes = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "no classes"
@@ -42,12 +49,16 @@ def build_target(option: str, target: str, options: Mapping[str, Any]) -> Any:
     factory = import_target(option, target)
     try:
         return factory(**options)
-    except ConfigError:
+    except (ConfigError, Told):
         raise
     except (Exception, SystemExit) as error:
         group = option.partition(".")[0]
-        raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {_line(error)}") from error
+        raise ConfigError(f"{option}: {target} with {group}.options={dict(options)} fails: {said(error)}") from error
 
 
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def said(error: BaseException) -> str:
+    """What an error of a user's code says, in one line, with the place in that code where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if not f.filename.startswith(("<", _OURS)) and f.filename != importlib.__file__]
+    where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"

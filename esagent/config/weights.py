@@ -24,15 +24,15 @@ def weight_problems(config: Config) -> Iterator[str]:
     if space.name not in names.WEIGHT_SPACES:
         for name in _OWN:
             if getattr(space, name) != getattr(SpaceConfig(), name):
-                choices = " or ".join(f"space={other}" for other in names.WEIGHT_SPACES)
-                yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose {choices}"
+                others = " or ".join(f"space={other}" for other in names.WEIGHT_SPACES)
+                yield f"space.{name}={_shown(getattr(space, name))}: space={space.name} has none; choose {others}"
         return
-    for name in ("include", "exclude"):
-        for text in getattr(space, name):
+    for field in ("include", "exclude"):
+        for text in getattr(space, field):
             try:
                 re.compile(text)
             except re.error as error:
-                yield f"space.{name}={text!r}: is no regular expression ({error})"
+                yield f"space.{field}={text!r}: is no regular expression ({error})"
     if space.precision == "stochastic" and config.model.dtype is DType.float32:
         yield (
             "space.precision=stochastic: rounds to bfloat16, and model.dtype=float32 needs no rounding; choose "

@@ -11,6 +11,9 @@ from typing import Any, Literal
 UNPERTURBED = -1
 """Member index of the agent at the current centre of the search (no perturbation)."""
 
+GOLD = "log-likelihood per token of the gold outputs"
+"""Reason of a score whose `reward` is that, and no reward: of a gold episode, for supervised training."""
+
 
 @dataclass(frozen=True)
 class ToolSpec:

@@ -1,27 +1,23 @@
 """Counter-based noise: every random number is a pure function of a key and an index.
 
-Element i of a tensor's noise depends on (direction seed, tensor name, i) alone: never on chunk size, thread count,
-device, dtype, partition or call order. The same function serves perturbation, update, replay and audit.
-
-One 64-bit hash gives four 16-bit indices into a table of the normal quantiles at (k + 1/2) / 65536, scaled to unit
-variance. The hash is the SplitMix64 finaliser (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number
-generators") over a Weyl sequence started at the key.
+Element i of a tensor's noise depends on (law, direction seed, tensor name, i) alone: never on chunk size, thread count,
+device, partition or call order. The same function serves perturbation, update, replay and audit.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.special import ndtri
 from torch import Tensor
 
-_MASK = (1 << 64) - 1
-_WEYL = 0x9E3779B97F4A7C15
-_MIX1 = 0xBF58476D1CE4E5B9
-_MIX2 = 0x94D049BB133111EB
+from esagent.core.laws import Law, by_numpy, by_torch
+from esagent.core.words import cut, cut_on, words, words_on
+
+Term = tuple[int, float | Tensor]
+"""(direction seed, weight): one number for all elements, or a float32 tensor with a number for each."""
 
 
 def key(*parts: int | str) -> int:
@@ -46,13 +42,40 @@ def partition_key(run_seed: int, step: int) -> int:
     return key("partition", run_seed, step)
 
 
-def gaussian(seed: int, tensor: str, start: int, count: int, device: torch.device | str = "cpu") -> Tensor:
-    """Elements [start, start + count) of the standard normal noise of `tensor` under direction `seed`.
+def add_noise(
+    base: Tensor, law: Law, tensor: str, start: int, terms: Sequence[Term], *, out: Tensor | None = None
+) -> Tensor:
+    """base[j] + sum over (seed, weight) of weight * noise of element start + j of `tensor` under `seed`: [n].
 
-    Returns a float32 tensor of shape [count], the same bits on every device.
+    base: [n], float32 or float64; products and sums are of that type, term after term in their order.
+    out: where to write it, contiguous: base itself (in place), or a tensor of any floating format, to which the sum is
+    rounded to nearest; a new tensor like base by default.
+    Beside it no memory grows with n: noise is made chunk by chunk, on the CPU on torch's number of threads.
+    Raises ValueError for tensors of another kind.
     """
-    index = _halfwords(key("noise", seed, tensor), start, count, torch.device(device))
-    return _quantiles(str(index.device))[index]
+    if out is None:
+        out = torch.empty(base.shape, dtype=base.dtype, device=base.device)
+    if base.dim() != 1 or base.dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"noise is added to float32 or float64 [n], not to {base.dtype} {list(base.shape)}")
+    if out.shape != base.shape or not out.is_contiguous() or not out.is_floating_point():
+        raise ValueError(f"out must be contiguous floating-point {list(base.shape)}, not {out.dtype} {list(out.shape)}")
+    label = "noise" if law == "gaussian" else law
+    streams = [
+        (key(label, seed, tensor), weight) for seed, weight in terms if isinstance(weight, Tensor) or weight != 0.0
+    ]
+    add = by_numpy if out.device.type == "cpu" else by_torch
+    add(base, out, law, start, streams)
+    return out
+
+
+def draw(law: Law, seed: int, tensor: str, start: int, count: int, device: torch.device | str = "cpu") -> Tensor:
+    """Elements [start, start + count) of the unit-variance noise of `tensor` under `seed`: float32 [count]."""
+    return add_noise(torch.zeros((), device=device).expand(count), law, tensor, start, [(seed, 1.0)])
+
+
+def gaussian(seed: int, tensor: str, start: int, count: int, device: torch.device | str = "cpu") -> Tensor:
+    """`draw` of the standard normal law."""
+    return draw("gaussian", seed, tensor, start, count, device)
 
 
 def parts(partition: int, tensor: str, start: int, count: int, k: int, device: torch.device | str = "cpu") -> Tensor:
@@ -60,53 +83,21 @@ def parts(partition: int, tensor: str, start: int, count: int, k: int, device: t
 
     Elements are drawn independently, so a part of d elements in all holds d/k of them up to sqrt(d (k - 1)) / k.
     """
-    words = _halfwords(key("part", partition, tensor), start, count, torch.device(device))
-    return (words * k) >> 16
+    stream, device = key("part", partition, tensor), torch.device(device)
+    first, last = start // 4, -(-(start + count) // 4)
+    here = slice(start - 4 * first, start - 4 * first + count)
+    if device.type == "cpu":
+        halves = torch.from_numpy(cut(words(stream, first, last - first), 16)[here].astype(np.int64))
+    else:
+        halves = cut_on(words_on(device, stream, first, last - first), 16)[here]
+    return halves.mul_(k).bitwise_right_shift_(16)
 
 
 def uniform(seed: int, count: int) -> np.ndarray:
     """`count` doubles in [0, 1) under `seed`, for choices made outside tensors (task order, sampling)."""
-    words = _hash(key("uniform", seed), 0, count, torch.device("cpu")).numpy().view(np.uint64)
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (words(key("uniform", seed), 0, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def permutation(seed: int, n: int) -> list[int]:
     """A permutation of range(n) under `seed`: the order of n independent 64-bit words."""
-    words = _hash(key("permutation", seed), 0, n, torch.device("cpu")).numpy().view(np.uint64)
-    return [int(i) for i in np.argsort(words, kind="stable")]
-
-
-def _halfwords(stream: int, start: int, count: int, device: torch.device) -> Tensor:
-    """16-bit words [start, start + count) of a stream, four from each hash, as int64."""
-    first, last = start // 4, (start + count + 3) // 4
-    words = _hash(stream, first, last - first, device)
-    shifts = torch.tensor([0, 16, 32, 48], dtype=torch.int64, device=device)
-    offset = start - 4 * first
-    return ((words[:, None] >> shifts) & 0xFFFF).flatten()[offset : offset + count]
-
-
-def _hash(seed: int, start: int, count: int, device: torch.device) -> Tensor:
-    """SplitMix64 words [start, start + count) of the stream `seed`, as int64 (arithmetic wraps modulo 2^64)."""
-    x = torch.arange(start + 1, start + count + 1, dtype=torch.int64, device=device)
-    x = x * _signed(_WEYL) + _signed(seed)
-    x = (x ^ _shift(x, 30)) * _signed(_MIX1)
-    x = (x ^ _shift(x, 27)) * _signed(_MIX2)
-    return x ^ _shift(x, 31)
-
-
-def _shift(x: Tensor, bits: int) -> Tensor:
-    """Logical right shift of int64 (torch's own shift copies the sign bit)."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def _signed(value: int) -> int:
-    value &= _MASK
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-@functools.cache
-def _quantiles(device: str) -> Tensor:
-    """The 65,536 normal quantiles, float32; antisymmetric, variance 1. Largest magnitude 4.3 sigma."""
-    upper = ndtri((np.arange(32768, 65536) + 0.5) / 65536)
-    upper = upper / np.sqrt(np.mean(upper**2))
-    return torch.from_numpy(np.concatenate([-upper[::-1], upper]).astype(np.float32)).to(device)
+    return [int(i) for i in np.argsort(words(key("permutation", seed), 0, n), kind="stable")]

@@ -4,16 +4,23 @@ All share one clock. With T steps of which W are warm-up, u(t) = (t - W) / (T - 
 so both ends of a schedule are hit (Agentic ESOpt, arXiv 2608.17310, as in its code). When only one step is left after
 the warm-up it takes the start value. During warm-up the value rises linearly, start * (t + 1) / (W + 1), and is never
 0: a step without perturbation would cost as much as any other. After the last step the end value holds.
+
+Where T is not known beforehand, a call gives the number of steps that is expected by then.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 from esagent.errors import ConfigError
 
-Schedule = Callable[[int], float]
+
+class Schedule(Protocol):
+    """The value at step `t` of a run of `steps` steps: as many as the schedule was made for, unless they are given."""
+
+    def __call__(self, t: int, steps: int = ..., /) -> float: ...
 
 
 def constant_schedule(start: float, *, steps: int, warmup: int = 0) -> Schedule:
@@ -64,9 +71,9 @@ def _clocked(shape: Callable[[float], float], start: float, end: float, steps: i
         raise ConfigError(f"a schedule needs at least 1 step, not {steps}")
     if not 0 <= warmup < steps:
         raise ConfigError(f"warmup must be between 0 and {steps - 1} for {steps} steps, not {warmup}")
-    last = steps - 1
 
-    def value(t: int) -> float:
+    def value(t: int, steps: int = steps, /) -> float:
+        last = steps - 1
         if t < warmup:
             return start * (t + 1) / (warmup + 1)
         # The ends are returned as given: end + (start - end) need not equal start in floating point.

@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True)
-class Architecture:
-    """Sizes of a decoder-only model. `attention_layers` of its `layers` keep keys and values; the rest are linear.
+class Recurrent:
+    """Layers that keep a state in place of keys and values (gated delta rule), beside attention whose output is gated.
 
-    parameters: numbers in the text model, tied embeddings counted once.
+    attends: the layers that are attention.
+    """
+
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    kernel: int
+    attends: tuple[int, ...]
+
+    @property
+    def mixed(self) -> int:
+        """Width of queries, keys and values together."""
+        return 2 * self.key_heads * self.key_dim + self.values
+
+    @property
+    def values(self) -> int:
+        """Width of the values."""
+        return self.value_heads * self.value_dim
+
+    @property
+    def state_numbers(self) -> int:
+        """What a layer keeps of a text, however long."""
+        return self.values * self.key_dim + self.mixed * self.kernel
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes of a decoder-only model. `attention_layers` of its `layers` keep keys and values; the rest are recurrent.
+
+    parameters: numbers in the text model, tied embeddings counted once. recurrent: None where all layers are attention.
     """
 
     layers: int
@@ -24,6 +55,7 @@ class Architecture:
     vocab: int
     attention_layers: int
     parameters: int
+    recurrent: Recurrent | None = None
 
     @property
     def head_parameters(self) -> int:
@@ -39,6 +71,26 @@ class Architecture:
     def kv_numbers_per_token(self) -> int:
         """Numbers the key/value cache holds per token; times the bytes of the dtype it is the cache's memory."""
         return 2 * self.attention_layers * self.kv_heads * self.head_dim
+
+    @property
+    def state_numbers(self) -> int:
+        """Numbers that recurrent layers keep of a text, however long."""
+        return (self.layers - self.attention_layers) * self.recurrent.state_numbers if self.recurrent else 0
+
+    def linear(self, name: str, layer: int) -> tuple[int, int] | None:
+        """(inputs, outputs) of the linear layer called `name` in a layer; None where that has none of the name."""
+        found = {"gate_proj": (self.hidden, self.intermediate), "up_proj": (self.hidden, self.intermediate)}
+        found["down_proj"] = (self.intermediate, self.hidden)
+        recurrent = self.recurrent
+        if recurrent is None or layer in recurrent.attends:
+            queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+            found["q_proj"] = (self.hidden, queries * (2 if recurrent else 1))  # with the gate of the output
+            found |= {"k_proj": (self.hidden, keys), "v_proj": (self.hidden, keys), "o_proj": (queries, self.hidden)}
+        else:
+            found |= {"in_proj_qkv": (self.hidden, recurrent.mixed), "in_proj_z": (self.hidden, recurrent.values)}
+            found |= dict.fromkeys(("in_proj_a", "in_proj_b"), (self.hidden, recurrent.value_heads))
+            found["out_proj"] = (recurrent.values, self.hidden)
+        return found.get(name)
 
 
 @dataclass(frozen=True)
@@ -70,8 +122,20 @@ CATALOG: dict[str, Entry] = {
     "qwen2.5-3b": Entry(
         "Qwen/Qwen2.5-3B-Instruct", Architecture(36, 2048, 11008, 16, 2, 128, 151936, 36, 3_085_938_688)
     ),
-    "qwen3.5-4b": Entry("Qwen/Qwen3.5-4B", Architecture(32, 2560, 9216, 16, 4, 256, 248320, 8, 4_205_751_296)),
-    "qwen3.5-27b": Entry("Qwen/Qwen3.5-27B", Architecture(64, 5120, 17408, 24, 4, 256, 248320, 16, 26_895_998_464)),
+    "qwen3.5-4b": Entry(
+        "Qwen/Qwen3.5-4B",
+        Architecture(
+            *(32, 2560, 9216, 16, 4, 256, 248320, 8, 4_205_751_296),
+            recurrent=Recurrent(16, 32, 128, 128, 4, tuple(range(3, 32, 4))),
+        ),
+    ),
+    "qwen3.5-27b": Entry(
+        "Qwen/Qwen3.5-27B",
+        Architecture(
+            *(64, 5120, 17408, 24, 4, 256, 248320, 16, 26_895_998_464),
+            recurrent=Recurrent(16, 48, 128, 128, 4, tuple(range(3, 64, 4))),
+        ),
+    ),
 }
 
 
@@ -103,6 +167,20 @@ def architecture_of_folder(folder: Path) -> Architecture:
         vocab=config["vocab_size"],
         attention_layers=sum(kind != "linear_attention" for kind in kinds),
         parameters=sum(_numbers(path) for path in sorted(folder.glob("*.safetensors"))),
+        recurrent=_recurrent(config, kinds),
+    )
+
+
+def _recurrent(config: Mapping[str, Any], kinds: Sequence[str]) -> Recurrent | None:
+    if "linear_attention" not in kinds:
+        return None
+    return Recurrent(
+        config["linear_num_key_heads"],
+        config["linear_num_value_heads"],
+        config["linear_key_head_dim"],
+        config["linear_value_head_dim"],
+        config["linear_conv_kernel_dim"],
+        tuple(layer for layer, kind in enumerate(kinds) if kind != "linear_attention"),
     )
 
 

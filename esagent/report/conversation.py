@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from esagent.core.episode import GOLD
 from esagent.report.text import number
 
 _STOPS = {"length": "cut at its length", "nonfinite": "logits not finite"}
@@ -30,6 +31,9 @@ def render(episode: Mapping[str, Any]) -> Group:
     if task["payload"].get("plan"):
         parts.append(_line("right plan", "; ".join(map(str, task["payload"]["plan"]))))
     parts += [_line("right call", call_text(call, gold=True)) for call in task["payload"].get("calls") or ()]
+    if score["reason"] == GOLD:
+        parts.append(_line(GOLD, number(score["reward"]), "bold"))
+        return Group(*parts)
     parts.append(_line("reward", _reward(score), "bold"))
     return Group(*parts, _signals(score, modules(episode)))
 
@@ -68,6 +72,8 @@ def completion_note(completion: Mapping[str, Any]) -> str:
 def _facts(episode: Mapping[str, Any]) -> Table:
     task = episode["task"]
     member = "unperturbed agent" if episode["member"] < 0 else f"member {episode['member']} of the population"
+    if episode["score"]["reason"] == GOLD:
+        member = f"gold outputs, scored by {member}"
     if episode.get("sample") is not None:
         member += f", sample {episode['sample']}"
     table = Table.grid(padding=(0, 2))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esagent.report.rows import Evaluation, History, read_history
+from esagent.report.text import trained_on
 from esagent.stats.intervals import mean_interval
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def _bars(evaluation: Evaluation) -> tuple[float, float]:
 
 def _title(summary: dict[str, Any]) -> str:
     parts = [str(summary[name]) for name in ("model", "decoding") if summary.get(name)]
+    if summary.get("objective") == "likelihood":
+        parts.append(f"trained on {trained_on('likelihood')}")
     if "seed" in summary:
         parts.append(f"seed {summary['seed']}")
     return ", ".join(parts)

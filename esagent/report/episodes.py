@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from esagent.config.names import SPLITS
 from esagent.config.nearest import suggest
-from esagent.errors import ConfigError
-from esagent.report.results import SPLITS
+from esagent.errors import ConfigError, RunError
 from esagent.runs.directory import RunDirectory
-from esagent.runs.episodes import evaluation_file, read_episodes, step_file
+from esagent.runs.episodes import damage, evaluation_file, read_episodes, step_file
 from esagent.runs.evals import episodes_name, evals_folder, list_evals
+from esagent.runs.journal import inspect_journal
+from esagent.runs.metrics import read_rows
 
 _EVALUATION = re.compile(r"eval-(\d{6,})-(\w+)\.jsonl\.zst")
 _STEP = re.compile(r"step-(\d{6,})\.jsonl\.zst")
@@ -60,6 +62,23 @@ def find_file(run: RunDirectory, wanted: Wanted) -> Path:
     return evaluation_file(run.episodes, _one(wanted.step, steps, "", f"evaluations on {split}: step"), split)
 
 
+def doubt(run: RunDirectory, path: Path) -> str:
+    """What is wrong with a file of `find_file` that is one of the run's own, "" when nothing is known to be.
+
+    What vouches for it is the row of metrics.jsonl, or the line of the journal, that holds its SHA-256.
+    """
+    evaluation = _EVALUATION.fullmatch(path.name)
+    if path.parent != run.episodes:
+        return ""
+    if evaluation:
+        wanted = (int(evaluation[1]), evaluation[2])
+        notes = [row for row in read_rows(run.metrics) if (row["step"], row.get("split")) == wanted]
+    else:
+        notes = [record for record in _records(run) if step_file(run.episodes, record["step"]) == path]
+    known = [note["episodes_sha256"] for note in notes if "episodes_sha256" in note]
+    return damage(path, known[-1]) if known else ""
+
+
 def find_episode(path: Path, which: str, wanted: Wanted) -> tuple[int, dict[str, Any]]:
     """The episode of a file by number (counted from 0 among those wanted) or by task id, with its number.
 
@@ -83,19 +102,34 @@ def find_episode(path: Path, which: str, wanted: Wanted) -> tuple[int, dict[str,
     raise ConfigError(f"episode {which!r}: a number from 0 to {len(ids) - 1} or a task id; {near}")
 
 
+def _records(run: RunDirectory) -> list[dict[str, Any]]:
+    try:
+        return inspect_journal(run.journal).records
+    except RunError:  # a damaged journal is told by whoever needs it whole
+        return []
+
+
 def _of_eval(run: RunDirectory, wanted: Wanted) -> Path:
     folders = {folder.name: folder for folder in list_evals(evals_folder(run.path))}
     if not folders:
-        raise ConfigError(f"{run.path} has no evaluations; make one with: esagent eval {run.path}")
+        raise ConfigError(f"{run.path} has no evaluations; make one with: esagent eval {run.typed}")
     name = list(folders)[-1] if wanted.eval in (None, "latest") else str(wanted.eval)
     if name not in folders:
         raise ConfigError(f"evaluation {name!r}: {suggest(name, list(folders))}")
-    agents = [agent for agent in ("trained", "base") if (folders[name] / episodes_name(agent, sampled=False)).exists()]
+    return find_in_eval(folders[name], wanted)
+
+
+def find_in_eval(folder: Path, wanted: Wanted) -> Path:
+    """The file of an evaluation by `esagent eval` that holds the episodes of the wanted agent, by default the trained.
+
+    Raises ConfigError naming what there is.
+    """
+    agents = [agent for agent in ("trained", "base") if (folder / episodes_name(agent, sampled=False)).exists()]
     agent = wanted.agent or (agents[0] if agents else "base")
-    path = folders[name] / episodes_name(agent, sampled=wanted.sample is not None)
+    path = folder / episodes_name(agent, sampled=wanted.sample is not None)
     if not path.exists():
-        there = sorted(p.name for p in folders[name].glob("*.jsonl.zst"))
-        raise ConfigError(f"{folders[name]} has no {path.name}; it has {', '.join(there) or 'no episodes'}")
+        there = sorted(p.name for p in folder.glob("*.jsonl.zst"))
+        raise ConfigError(f"{folder} has no {path.name}; it has {', '.join(there) or 'no episodes'}")
     return path
 
 

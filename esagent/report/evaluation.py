@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from esagent.report.text import amount, duration, number
+from esagent.report.text import amount, duration, number, trained_on
 
 _METRICS = {"greedy_reward": "reward", "greedy_success": "success", "sampled_reward": "sampled"}
 _LEGEND = "reward, success: greedy; sampled: mean reward of the samples; pass@k: unbiased"
@@ -19,8 +19,8 @@ _LEGEND = "reward, success: greedy; sampled: mean reward of the samples; pass@k:
 def render_evaluation(result: Mapping[str, Any]) -> Group:
     """The content of an eval.json for a terminal; parts that are missing are left out."""
     parts: list[RenderableType] = [_table(result), _signals(result), _facts(result)]
-    if result.get("run") and result.get("tasks"):
-        show = shlex.join(["esagent", "show", str(result["run"]), "--eval", _id(result), "--episode", "0"])
+    if result.get("eval") and result.get("tasks"):
+        show = shlex.join(["esagent", "show", str(result["eval"]), "--episode", "0"])
         parts.append(Text(f"\nOne of its conversations:\n  {show}"))
     return Group(*parts)
 
@@ -66,6 +66,7 @@ def _facts(result: Mapping[str, Any]) -> Table:
     facts: Sequence[tuple[str, str]] = (
         ("model", str(result.get("model") or "")),
         ("state", f"after {result['state']} of {result.get('updates')} updates" if "state" in result else "base"),
+        ("trained on", trained_on(result.get("objective"))),
         ("samples", f"{result['k']} per task, temperature {result['temperature']:g}" if result.get("k") else "none"),
         ("decoding", f"{result.get('decoding') or ''}"),
         ("unscored", ", ".join(result.get("unscored") or ())),
@@ -78,7 +79,3 @@ def _facts(result: Mapping[str, Any]) -> Table:
         if value:
             table.add_row(Text(name), Text(value, overflow="fold"))
     return table
-
-
-def _id(result: Mapping[str, Any]) -> str:
-    return str(result.get("eval") or "").rstrip("/").rpartition("/")[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from esagent.config.names import SPLITS
 from esagent.errors import EsagentError
-from esagent.report.results import SPLITS
 from esagent.report.run import Run
 from esagent.runs.episodes import evaluation_file, read_episodes
 

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from esagent.report.results import results
 from esagent.report.run import Run, read_run
-from esagent.report.text import age, duration
+from esagent.report.spending import budget_of
+from esagent.report.text import age, amount, duration
 
 _TRACES = ("config.yaml", "manifest.json", "journal.jsonl", "metrics.jsonl", "summary.json")
 
@@ -27,16 +28,22 @@ def list_rows(runs_dir: Path, now: datetime | None = None) -> list[dict[str, Any
 def row(run: Run, now: datetime) -> dict[str, Any]:
     """A run in one line: who it is, how far, how well, how long, how old, and what of it cannot be read."""
     found = {} if run.state == "unreadable" else _results(run)
+    spent = run.spent
     return {
         "run": run.label,
         "name": run.directory.name,
         "id": run.directory.id,
         "path": str(run.directory.path),
         "state": run.state,
+        "objective": run.objective,
         "detail": run.detail,
         "updates": run.updates,
         "steps": run.steps,
         **{split: _pair(found.get(split)) for split in ("pool", "heldout")},
+        "budget": budget_of(run),
+        "episodes": spent["episodes"],
+        "tokens": spent["prompt_tokens"] + spent["completion_tokens"],
+        "flops": spent["flops"],
         "seconds": run.seconds,
         "started": run.started.isoformat() if run.started else None,
         "age_seconds": (now - run.started).total_seconds() if run.started else None,
@@ -49,12 +56,14 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Table:
     found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in ("run", "state"):
         found.add_column(heading, overflow="fold")
-    for heading in ("steps", "pool", "held-out", "time", "age"):
+    for heading in ("steps", "pool", "held-out", "tokens", "time", "age"):
         found.add_column(heading, justify="right", no_wrap=True)
     for line in rows:
         steps = f"{line['updates']}/{line['steps'] if line['steps'] is not None else '?'}"
-        cells = [line["run"], line["state"], steps, _arrow(line["pool"]), _arrow(line["heldout"])]
-        found.add_row(*map(Text, [*cells, duration(line["seconds"]), age(line["age_seconds"])]))
+        state = line["state"] + (", supervised" if line["objective"] == "likelihood" else "")
+        cells = [line["run"], state, steps, _arrow(line["pool"]), _arrow(line["heldout"])]
+        tokens = amount(line["tokens"]) if line["tokens"] else "-"
+        found.add_row(*map(Text, [*cells, tokens, duration(line["seconds"]), age(line["age_seconds"])]))
     return found
 
 

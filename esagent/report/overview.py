@@ -12,11 +12,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from esagent.report import spending
+from esagent.report.calibration import calibration_table
 from esagent.report.evaluation import interval
 from esagent.report.results import modules, results
 from esagent.report.run import Run
+from esagent.report.spending import budget_of, ledger_of
 from esagent.report.summary import rewards_table, signals_table
-from esagent.report.text import age, amount, duration, number, size
+from esagent.report.text import age, duration, number, size, trained_on
 from esagent.runs.evals import evals_folder, list_evals, read_eval
 
 _FACTS = ("selected_step", "tokens", "tokens_per_second", "peak_memory_bytes", "decoding")
@@ -36,6 +39,7 @@ def overview(run: Run, settings: Mapping[str, Any] | None) -> dict[str, Any]:
         "seconds": run.seconds,
         "command": run.manifest.get("command"),
         "model": _model(run),
+        "objective": run.objective,
         "seed": run.config.get("seed"),
         "versions": run.manifest.get("versions"),
         "git": run.manifest.get("git"),
@@ -43,6 +47,9 @@ def overview(run: Run, settings: Mapping[str, Any] | None) -> dict[str, Any]:
         "settings": settings,
         "results": results(run),
         "modules": modules(run),
+        "budget": budget_of(run),
+        "ledger": ledger_of(run),
+        "calibration": run.history.calibration or None,
         **{name: run.summary.get(name) for name in _FACTS},
         "evals": [_short(folder) for folder in list_evals(evals_folder(run.directory.path))],
         "files": files(run.directory.path),
@@ -59,6 +66,8 @@ def render(found: Mapping[str, Any], now: datetime | None = None) -> Group:
         parts.append(rewards_table(found["results"]))
         signals = signals_table(found["results"])
         parts += [Text(), signals] if signals.row_count else []
+    if found["calibration"]:
+        parts += [Text(), calibration_table(found["calibration"])]
     if found["modules"]:
         parts += [Text(), _modules(found["modules"])]
     if found["evals"]:
@@ -103,9 +112,10 @@ def _head(found: Mapping[str, Any], now: datetime) -> Table:
         "started": when,
         "time": duration(found["seconds"]),
         "model": str(found["model"] or ""),
+        "trained on": trained_on(found["objective"]),
         "decoding": str(found["decoding"] or ""),
         "seed": "" if found["seed"] is None else str(found["seed"]),
-        "tokens": ", ".join(f"{amount(value)} {name}" for name, value in (found.get("tokens") or {}).items()),
+        **spending.facts(found["budget"], found["ledger"]),
         "memory": f"{memory / 2**30:.2f} GiB at most" if memory else "",
         "versions": ", ".join(
             f"{name} {versions[name]}" for name in ("esagent", "python", "torch") if name in versions

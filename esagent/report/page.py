@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
-from esagent.report import conversation, figures
+from esagent.errors import ConfigError
+from esagent.report import conversation, figures, spending
+from esagent.report.calibration import calibration_rows
 from esagent.report.evaluation import interval
 from esagent.report.examples import examples
 from esagent.report.overview import overview
 from esagent.report.run import Run
-from esagent.report.text import amount, duration, number, size
-from esagent.runs.atomic import write_text
+from esagent.report.text import amount, duration, number, size, trained_on
+from esagent.runs.atomic import reporting, write_text
 
 _LABELS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
 _KINDS = {"gain": "Better", "loss": "Worse", "same": "Still wrong"}
@@ -26,10 +29,26 @@ _KINDS = {"gain": "Better", "loss": "Worse", "same": "Still wrong"}
 def write_page(run: Run, settings: Mapping[str, Any] | None, path: Path) -> Path:
     """Write the page of `run` to `path` and return it. settings: see `overview`.
 
-    Raises EnvironmentFailure when the disk does not take it.
+    Raises ConfigError for a path that names no file, EnvironmentFailure when the disk does not take it.
     """
-    write_text(path, render_page(run, settings))
+    if not path.name:
+        raise ConfigError(f"{path}: is a folder; name the file to write, as in page.html")
+    text = render_page(run, settings)
+    if _is_stream(path):
+        with reporting("write", path):
+            path.write_text(text, encoding="utf-8")
+    else:
+        write_text(path, text)
     return path
+
+
+def _is_stream(path: Path) -> bool:
+    """A pipe or a device, /dev/stdout say, which is written to, and not replaced as a file is."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # mostly nothing is there yet; what else is wrong is told by who writes
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
@@ -51,6 +70,8 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
         "duration": duration,
         "bytes": size,
         "interval": interval,
+        "trained_on": trained_on,
+        "calibration_rows": calibration_rows,
         "signed_interval": lambda value: interval(value, signed=True),
     }
     environment.globals |= {
@@ -60,8 +81,10 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
         "note": conversation.completion_note,
         "call_text": conversation.call_text,
     }
+    found = overview(run, settings)
     content = {
-        "run": overview(run, settings),
+        "run": found,
+        "spending": spending.facts(found["budget"], found["ledger"]),
         "label": run.label,
         "labels": _LABELS,
         "kinds": _KINDS,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from esagent.config.names import MODULES
+from esagent.config.names import MODULES, SPLITS
 from esagent.report.rows import Evaluation
 from esagent.report.run import Run
-
-SPLITS = ("pool", "validation", "heldout")
 
 
 def results(run: Run) -> dict[str, dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from esagent.runs.jsonio import parse
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Evaluation:
 class History:
     """A run as plots need it: evaluations per split in order of steps, and (step, mean, spread) of the members.
 
-    rows: those of the steps, in order. seconds: time of all steps and evaluations.
+    Members whose fitness is no reward are left out. rows: those of the steps, in order. seconds: time of all steps and
+    evaluations. calibration: its row, empty without one.
     """
 
     evaluations: dict[str, list[Evaluation]] = field(default_factory=dict)
@@ -34,6 +36,7 @@ class History:
     summary: dict[str, Any] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    calibration: dict[str, Any] = field(default_factory=dict)
 
 
 def read_history(run: Path, summary: dict[str, Any] | None = None) -> History:
@@ -44,6 +47,7 @@ def read_history(run: Path, summary: dict[str, Any] | None = None) -> History:
     evaluations: dict[str, dict[int, Evaluation]] = {}
     members: dict[int, tuple[int, float, float]] = {}
     rows: dict[int, dict[str, Any]] = {}
+    calibration: dict[str, Any] = {}
     seconds = 0.0
     for row in _json_lines(run / "metrics.jsonl"):
         step = int(row["step"])
@@ -51,17 +55,21 @@ def read_history(run: Path, summary: dict[str, Any] | None = None) -> History:
         if row["kind"] == "evaluation" and row.get("mean") is not None:
             evaluations.setdefault(row["split"], {})[step] = _evaluation(row)
         elif row["kind"] == "step" and row.get("reward_mean") is not None:
-            members[step] = (step, float(row["reward_mean"]), float(row.get("reward_std") or 0.0))
+            if row.get("objective", "reward") == "reward":  # others are on another scale than evaluations
+                members[step] = (step, float(row["reward_mean"]), float(row.get("reward_std") or 0.0))
             rows[step] = row
+        elif row["kind"] == "calibration":
+            calibration = row
     if summary is None:
         path = run / "summary.json"
-        summary = json.loads(path.read_text()) if path.exists() else {}
+        summary = parse(path.read_bytes()) if path.exists() else {}
     return History(
         {split: [found[step] for step in sorted(found)] for split, found in evaluations.items()},
         [members[step] for step in sorted(members)],
         summary,
         [rows[step] for step in sorted(rows)],
         seconds,
+        calibration,
     )
 
 
@@ -83,7 +91,7 @@ def _json_lines(path: Path) -> list[dict[str, Any]]:
     rows = []
     for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
-            row = json.loads(line)
+            row = parse(line)
         except ValueError:
             continue
         if isinstance(row, dict) and {"kind", "step"} <= row.keys():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,16 +10,21 @@ from typing import Any
 
 import yaml
 
+from esagent.core.ledger import total
+from esagent.errors import EnvironmentFailure
 from esagent.report.rows import History, read_history
 from esagent.runs.directory import RunDirectory
+from esagent.runs.jsonio import parse
 from esagent.runs.status import status
+from esagent.runs.trust import doubts
 
 
 @dataclass(frozen=True)
 class Run:
     """Plain values from the files of a run; what is missing or damaged is empty, and named in `problems`.
 
-    state: finished, running, interrupted, failed, or unreadable when its configuration is. updates: journaled ones.
+    state: finished, running, interrupted, failed, or unreadable when its configuration is. updates: journaled ones; of
+    a finished run those that count.
     seconds: spent so far. started: UTC, None when unknown.
     """
 
@@ -46,11 +50,28 @@ class Run:
         return f"{self.directory.name}/{self.directory.id}"
 
     @property
+    def objective(self) -> str:
+        """What its members were compared by: reward or likelihood."""
+        return "likelihood" if self.supervised else "reward"
+
+    @property
+    def supervised(self) -> bool:
+        """Whether it was trained on gold outputs, were it for a part of its steps (a fork)."""
+        rows = (row.get("objective") for row in self.history.rows)
+        return "likelihood" in (self.config.get("objective"), *rows)
+
+    @property
     def steps(self) -> int | None:
-        """Updates that the run was to make."""
+        """Updates that the run was to make; with a budget of another kind, those it made once it is finished."""
         budget = self.config.get("budget")
         steps = budget.get("steps") if isinstance(budget, dict) else None
+        steps = self.summary.get("steps") if steps is None else steps
         return steps if isinstance(steps, int) else None
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """What training has cost so far, by `core.ledger.total`; without a step that went beyond the budget."""
+        return total(self.history.rows[: self.updates])
 
 
 def read_run(path: Path) -> Run:
@@ -69,9 +90,10 @@ def read_run(path: Path) -> Run:
         state, detail = status(directory)
         updates = _count_lines(directory.journal)
     except OSError as error:
-        problems.append(_line(error))
+        problems.append(f"{Path(str(error.filename)).name} cannot be read: {_line(error)}")
         state, detail, updates = "interrupted", "", 0
-    seconds = history.summary.get("seconds")
+    problems += _doubts(directory, problems)
+    seconds, counted = history.summary.get("seconds"), history.summary.get("steps")
     return Run(
         directory,
         config,
@@ -79,17 +101,25 @@ def read_run(path: Path) -> Run:
         history,
         state if config else "unreadable",
         detail,
-        updates,
+        min(updates, counted) if isinstance(counted, int) else updates,
         float(seconds) if isinstance(seconds, int | float) else history.seconds,
         _started(manifest, directory.id),
         tuple(problems),
     )
 
 
+def _doubts(directory: RunDirectory, problems: list[str]) -> list[str]:
+    """What else is wrong with files that could be read."""
+    try:
+        return [f"{name} {text}" for name, text in doubts(directory) if not any(p.startswith(name) for p in problems)]
+    except EnvironmentFailure as error:
+        return [] if problems else [_line(error)]
+
+
 def _config(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         problems.append(f"{path.name} cannot be read: {_line(error)}")
         return {}
     if not isinstance(found, dict) or not {"model", "task", "budget"} <= found.keys():
@@ -100,7 +130,7 @@ def _config(path: Path, problems: list[str]) -> dict[str, Any]:
 
 def _json(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         problems.append(f"{path.name} cannot be read: {_line(error)}")
         return {}

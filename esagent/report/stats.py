@@ -36,7 +36,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "baseline": report.baseline,
         "confidence": report.confidence,
         "seeds": list(report.seeds),
-        "budget_episodes": report.budget,
+        "budget": report.budget and {"amount": report.budget[0], "unit": report.budget[1]},
         "arms": [
             {
                 "arm": arm.label,
@@ -107,5 +107,6 @@ def _lines(report: Report) -> list[str]:
         f"that so many can give: {test.smallest_two_sided:.3g}, one-sided {test.smallest_one_sided:.3g}."
     ]
     if report.budget is not None:
-        lines.append(f"Area over the first {report.budget:,} training episodes of each run.")
+        amount, unit = report.budget
+        lines.append(f"Area over the first {amount:,.12g} training {unit} of each run.")
     return [*lines, *(f"note: {note}" for note in report.notes)]

@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from esagent.report.text import amount, duration, number
+from esagent.report import spending
+from esagent.report.calibration import calibration_table
+from esagent.report.text import amount, duration, number, trained_on
 
 _SPLITS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
 
@@ -27,6 +29,8 @@ def print_summary(summary: Mapping[str, Any], stream: TextIO | None = None) -> N
     signals = signals_table(summary)
     if signals.row_count:
         console.print(signals)
+    if summary.get("calibration"):
+        console.print(calibration_table(summary["calibration"]))
     console.print(_facts(summary))
     if summary.get("run"):
         console.print(_next(summary))
@@ -62,19 +66,19 @@ def signals_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _facts(summary: Mapping[str, Any]) -> Table:
-    tokens = summary.get("tokens") or {}
     memory = summary.get("peak_memory_bytes")
     state = (
         f"after step {summary['selected_step']} of {summary.get('steps', '-')}" if "selected_step" in summary else ""
     )
     facts = {
         "model": str(summary.get("model") or ""),
+        "trained on": trained_on(summary.get("objective")),
         "decoding": str(summary.get("decoding") or ""),
         "seed": str(summary.get("seed", "")),
         "chosen state": state,
         "time": duration(summary["seconds"]) if "seconds" in summary else "",
         "speed": f"{amount(summary['tokens_per_second'])} tokens/s" if summary.get("tokens_per_second") else "",
-        "tokens": ", ".join(f"{amount(value)} {name}" for name, value in tokens.items()),
+        **spending.facts(summary.get("budget"), summary.get("ledger") or {}),
         "peak memory": f"{memory / 2**30:.2f} GiB" if memory else "",
         "run": str(summary.get("run") or ""),
     }

@@ -28,7 +28,7 @@ def amount(value: float | None, unit: str = "") -> str:
     """1234 -> 1.2k, 5e6 -> 5.0M; '-' when missing."""
     if value is None or not math.isfinite(value):
         return "-"
-    for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+    for limit, suffix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / (1e3 if suffix == 'k' else limit):.1f}{suffix}{unit}"
     return f"{value:.0f}{unit}"
@@ -60,3 +60,9 @@ def size(count: int) -> str:
             break
         value /= 1000
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def trained_on(objective: str | None) -> str:
+    """An objective in words, "" when it is not known."""
+    known = {"reward": "reward", "likelihood": "log-likelihood of gold outputs (supervised)"}
+    return known.get(objective or "", objective or "")

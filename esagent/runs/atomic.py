@@ -5,7 +5,8 @@ the target's place by `os.replace`, and the folder is fsynced so that the rename
 
 Trade-offs: two fsyncs per file (milliseconds on a local disk, tens of them on a network one); twice the space of the
 target while it is written; a hard link to the old file keeps the old content; a killed process leaves a `.tmp-*` file
-behind, which `remove_leftovers` clears. Metadata of the old file (mode, owner) is not carried over. Where a folder
+behind, which `remove_leftovers` clears. Metadata of the old file (mode, owner) is not carried over: the mode follows
+the umask, as of any new file. Where a folder
 cannot be opened or synced (Windows, some network file systems) the rename is atomic but may be lost with the power.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,13 +48,19 @@ def replacing(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f"{_PREFIX}{os.getpid()}-{target.name}")
     try:
         with reporting("write", target):
+            if target.exists() and not target.is_file():  # a device, say, which a rename would take away
+                raise OSError(errno.EINVAL, "there is something that is no file")
+            temporary.touch()
+            mode = stat.S_IMODE(temporary.stat().st_mode)
             yield temporary
+            os.chmod(temporary, mode)  # some writers (safetensors) make a file of their own, for its owner alone
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(temporary, target)
             sync_folder(target.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a name too long for the disk, say, which was told already
+            temporary.unlink(missing_ok=True)
 
 
 def write_bytes(target: Path, data: bytes) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ class RunDirectory:
 
     path: Path
     made: tuple[Path, ...] = ()
+
+    @property
+    def typed(self) -> str:
+        """The path as a shell takes it, for advice."""
+        return shlex.quote(str(self.path))
 
     @property
     def id(self) -> str:
@@ -52,6 +58,11 @@ class RunDirectory:
     def journal(self) -> Path:
         """One checksummed record per step (JSON lines)."""
         return self.path / "journal.jsonl"
+
+    @property
+    def calibration(self) -> Path:
+        """What sigma=auto found before the first step (JSON)."""
+        return self.path / "calibration.json"
 
     @property
     def metrics(self) -> Path:
@@ -157,6 +168,8 @@ def create_run(
 def open_run(path: str | Path) -> RunDirectory:
     """An existing run directory. Raises ConfigError when `path` is not one."""
     path = Path(path)
+    if path.name in ("", ".."):  # of which neither a name nor an id can be read
+        path = path.resolve()
     if not (path / "config.yaml").is_file():
         missing = "does not exist" if not path.exists() else "is not a run directory (it has no config.yaml)"
         if (path / "manifest.json").is_file():

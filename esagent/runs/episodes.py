@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import zstandard
 from esagent.core.episode import Episode
 from esagent.errors import RunError
 from esagent.runs.atomic import reporting, write_bytes
-from esagent.runs.jsonio import canonical, plain
+from esagent.runs.jsonio import canonical, parse, plain
 
 
 def step_file(folder: Path, step: int) -> Path:
@@ -45,7 +44,7 @@ def read_episodes(path: Path) -> Iterator[dict[str, Any]]:
         with reporting("read", path), path.open("rb") as raw:
             stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
             for line in io.TextIOWrapper(stream, encoding="utf-8"):
-                yield json.loads(line)
+                yield parse(line)
     except (zstandard.ZstdError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
 

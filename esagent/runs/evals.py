@@ -7,14 +7,15 @@ unfinished. Nothing of the run itself is touched, so its journal, metrics and re
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from esagent.config.files import is_file, user_path
 from esagent.runs.atomic import reporting, sync_folder
+from esagent.runs.jsonio import parse
 
 RESULT = "eval.json"
 
@@ -56,10 +57,16 @@ def list_evals(parent: Path) -> list[Path]:
     return sorted(path.parent for path in parent.glob(f"*/{RESULT}"))
 
 
+def find_eval(text: str, runs_dir: str | Path = "runs") -> Path | None:
+    """The folder of the evaluation that `text` names: its path, or `eval/<id>` or the id of one made without a run."""
+    places = (user_path(text), Path(runs_dir) / text, Path(runs_dir) / "eval" / text)
+    return next((folder for folder in places if is_file(folder / RESULT)), None)
+
+
 def read_eval(folder: Path) -> dict[str, Any] | None:
     """The result of one evaluation; None when it cannot be read."""
     try:
-        found = json.loads((folder / RESULT).read_text())
+        found = parse((folder / RESULT).read_bytes())
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None

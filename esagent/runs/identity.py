@@ -19,6 +19,7 @@ from esagent.errors import ConfigError, RunError
 from esagent.runs.atomic import reporting, write_json
 from esagent.runs.directory import RunDirectory
 from esagent.runs.journal import Journal
+from esagent.runs.jsonio import parse
 from esagent.runs.seal import is_sound, sealed
 
 _SHOWN = 12
@@ -45,7 +46,7 @@ def read_manifest(run: RunDirectory) -> dict[str, Any]:
     try:
         with reporting("read", run.manifest):
             text = run.manifest.read_bytes() if run.manifest.exists() else None
-        manifest = None if text is None else json.loads(text)
+        manifest = None if text is None else parse(text)
     except ValueError:
         manifest = {}
     if manifest is None:
@@ -77,7 +78,7 @@ def read_settings(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, A
     try:
         with reporting("read", run.config):
             settings = OmegaConf.to_container(OmegaConf.create(run.config.read_text()))
-    except (YAMLError, OmegaConfBaseException, ValueError) as error:
+    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{run.config} is damaged: it is not YAML ({reason}); {advice}") from error
     lost = [key for key in manifest["config"] if not isinstance(settings, dict) or key not in settings]
@@ -93,7 +94,7 @@ def require_settings(run: RunDirectory, manifest: Mapping[str, Any], settings: M
         more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
         raise ConfigError(
             f"the settings of {run.path} are not those it was started with; undo the change, or go on with it as a new "
-            f"run: esagent resume {run.path} --fork",
+            f"run: esagent resume {run.typed} --fork",
             *found[:_SHOWN],
             *more,
         )

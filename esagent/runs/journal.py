@@ -12,7 +12,6 @@ step done again. Damage further up is not repaired but reported.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ from typing import Any, Self
 
 from esagent.errors import RunError
 from esagent.runs.atomic import reporting, sync_folder
-from esagent.runs.jsonio import canonical, plain, restore
+from esagent.runs.jsonio import canonical, parse, plain, restore
 
 _START = "0" * 64
 _log = logging.getLogger(__name__)
@@ -117,6 +116,17 @@ class Journal:
             os.fsync(self._file.fileno())
 
 
+def last_checksum(path: Path, seal: str) -> str:
+    """What stands for all records of the journal at `path`, from its last line alone: its checksum, or the `seal` of a
+    journal without records; "" when that line is damaged."""
+    with reporting("read", path):
+        data = path.read_bytes() if path.exists() else b""
+    if not data:
+        return seal
+    body, problem = _parse(data[data.rfind(b"\n", 0, -1) + 1 :])
+    return "" if problem else str(body["checksum"])
+
+
 def _encode(record: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
     body = plain(record, lossless=True) | {"previous": previous}
     checksum = _digest(body)
@@ -155,7 +165,7 @@ def _parse(line: bytes) -> tuple[dict[str, Any], str]:
     if not line.endswith(b"\n"):
         return {}, "it breaks off"
     try:
-        body = json.loads(line)
+        body = parse(line)
     except ValueError:
         return {}, "it is not JSON"
     if not isinstance(body, dict) or not {"checksum", "previous", "step"} <= body.keys():

@@ -61,6 +61,14 @@ def pretty(value: Any) -> str:
     return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
+def parse(text: str | bytes) -> Any:
+    """The value that `text` is JSON of. Raises ValueError for all else: NaN and infinities, and nesting without end."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def restore(value: Any) -> Any:
     """Undo the lossless form: `{"float": "nan"}` becomes nan again, everything else stays as it is."""
     if isinstance(value, dict):
@@ -70,3 +78,7 @@ def restore(value: Any) -> Any:
     if isinstance(value, list):
         return [restore(v) for v in value]
     return value
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from esagent.config.export import from_dict, job_key
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
 from esagent.runs.directory import PREEMPTED, RunDirectory
+from esagent.runs.jsonio import parse
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Match:
     def summary(self) -> dict[str, Any] | None:
         """The result; None while there is none, or none that can be read."""
         try:
-            summary = json.loads(self.run.summary.read_text())
+            summary = parse(self.run.summary.read_bytes())
         except (OSError, ValueError):
             return None
         return summary if isinstance(summary, dict) else None
@@ -62,7 +62,7 @@ def find_preempted(config: Config) -> RunDirectory | None:
 def forked_from(run: Path) -> dict[str, Any]:
     """What manifest.json says of the run that this one was forked from; empty when it was not."""
     try:
-        found = json.loads((run / "manifest.json").read_text()).get("forked_from")
+        found = parse((run / "manifest.json").read_bytes()).get("forked_from")
     except (OSError, ValueError, AttributeError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -78,5 +78,5 @@ def _key(path: Path) -> str | None:
     try:
         settings = yaml.safe_load(path.read_text())
         return job_key(from_dict(settings)) if isinstance(settings, dict) else None
-    except (OSError, ValueError, yaml.YAMLError, ConfigError):
+    except (OSError, ValueError, yaml.YAMLError, RecursionError, ConfigError):
         return None

@@ -26,7 +26,8 @@ _log = logging.getLogger(__name__)
 def mend(
     run: RunDirectory, records: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]], start: Identity
 ) -> None:
-    """Make metrics and episodes agree with the journal's `records`; `steps` are the rows of metrics they give.
+    """Make metrics and episodes agree with the journal's `records`; `steps` are the rows of metrics they give, and that
+    of a calibration.
 
     metrics.jsonl then holds exactly these rows and the evaluations that are sound, of this run and of its states; an
     evaluation that is taken out counts as not done. Episodes that are not those of the run are renamed to
@@ -75,8 +76,7 @@ def _mend_rows(path: Path, steps: Sequence[Mapping[str, Any]], states: Sequence[
             kept[row["step"], row["split"]] = row
         else:
             _log.warning("%s: an evaluation of state %d is damaged or of another run", path, row["step"])
-    found = [row for row in whole if row["kind"] == "step" and row["step"] < len(expected)]
-    missing = Counter(map(canonical, expected)) - Counter(map(canonical, found))
+    missing = Counter(map(canonical, expected)) - Counter(map(canonical, whole))
     if missing:
         _log.warning("%s: rows of %d steps were lost or changed; they follow from the journal", path, missing.total())
     if None in rows[:-1]:

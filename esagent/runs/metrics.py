@@ -7,13 +7,12 @@ from the journal, and those of evaluations are sealed for the run and can be mad
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from esagent.runs.atomic import reporting
-from esagent.runs.jsonio import canonical, plain
+from esagent.runs.jsonio import canonical, parse, plain
 
 Row = dict[str, Any]
 
@@ -39,7 +38,7 @@ def read_lines(path: Path) -> list[Row | None]:
 
 def _row(line: str) -> Row | None:
     try:
-        row = json.loads(line)
+        row = parse(line)
     except ValueError:
         return None
     if isinstance(row, dict) and isinstance(row.get("kind"), str) and type(row.get("step")) is int and row["step"] >= 0:

@@ -9,7 +9,6 @@ written, and two fsyncs of it; with a damaged newest snapshot a resume replays a
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from safetensors import SafetensorError
 
 from esagent.errors import EnvironmentFailure
 from esagent.runs.atomic import replacing, reporting, write_json
+from esagent.runs.jsonio import parse
 from esagent.runs.seal import is_sound, sealed
 
 _log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def list_snapshots(folder: Path, seal: str | None = None) -> list[Snapshot]:
     found = []
     for path in sorted(folder.glob("step-*.json")):
         try:
-            note = json.loads(path.read_text())
+            note = parse(path.read_bytes())
             snapshot = Snapshot(int(note["step"]), path.with_suffix(".safetensors"), note["sha256"], note["digest"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             _log.warning("snapshot %s is skipped: its note cannot be read (%r)", path.stem, error)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from esagent.config.export import read_config
+from esagent.config.limits import limit_of
 from esagent.config.schema import Config
+from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
 from esagent.runs.identity import Identity, identity, read_manifest
 from esagent.runs.journal import inspect_journal
+from esagent.runs.jsonio import parse
 from esagent.runs.resume import Replayable, replay
 
 BEST, LAST = "best", "last"
@@ -58,10 +60,12 @@ def find_state(run: RunDirectory, wanted: str) -> State:
         records = inspect_journal(run.journal, start.seal).records
     except (RunError, EnvironmentFailure) as error:
         raise ConfigError(str(error)) from error
-    step = len(records)
     if wanted == BEST:
-        step = _best(run, step)
-    elif wanted != LAST:
+        step = _best(run, len(records))
+    elif wanted == LAST:  # a step that went beyond the budget does not count
+        limit = limit_of(config)
+        step = limit.counted([step_cost(record, limit.kind) for record in records])
+    else:
         step = int(wanted)
     if step > len(records):
         raise ConfigError(f"state {step}: {run.path} has done {len(records)} updates; choose 0 to {len(records)}")
@@ -72,7 +76,7 @@ def _best(run: RunDirectory, done: int) -> int:
     if not run.summary.exists():
         raise ConfigError(
             f"state {BEST}: {run.path} has not finished, so none was chosen; take {LAST} or a number from 0 to {done}, "
-            f"or go on with: esagent resume {run.path}"
+            f"or go on with: esagent resume {run.typed}"
         )
     step = _read_json(run.summary).get("selected_step")
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
@@ -82,7 +86,7 @@ def _best(run: RunDirectory, done: int) -> int:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text())
+        value = parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     if not isinstance(value, dict):

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from esagent.core.laws import Law
 from esagent.spaces.base import Term
+from esagent.spaces.forms import Dense
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -24,7 +26,12 @@ class BiasSpace:
     in_place = False
 
     def __init__(
-        self, sites: Sequence[Site], modules: Sequence[str], partition: Partition, answers_only: bool = False
+        self,
+        sites: Sequence[Site],
+        modules: Sequence[str],
+        partition: Partition,
+        answers_only: bool = False,
+        law: Law = "gaussian",
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -43,6 +50,7 @@ class BiasSpace:
                 for site in self.sites
             ],
             partition,
+            Dense(law=law),
         )
 
     def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:

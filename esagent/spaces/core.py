@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from esagent.core.laws import Law
 from esagent.core.noise import gaussian, key
 from esagent.errors import ConfigError
 from esagent.spaces.base import Term
+from esagent.spaces.forms import Dense
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -34,6 +36,7 @@ class CoreSpace:
         rank: int,
         init: str,
         answers_only: bool = False,
+        law: Law = "gaussian",
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -54,6 +57,7 @@ class CoreSpace:
                 for site in self.sites
             ],
             partition,
+            Dense(law=law),
         )
 
     def terms(self, settings: Sequence[Setting | None]) -> dict[str, Term]:

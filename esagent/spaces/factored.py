@@ -1,6 +1,6 @@
 """Noise of low rank, as EGGROLL scales it (Sarkar et al. 2025, arXiv 2511.16652).
 
-    E = A B^T / sqrt(r)        A [out, r], B [in, r] independent standard normal numbers of the tensor's own streams
+    E = A B^T / sqrt(r)        A [out, r], B [in, r] independent numbers of the tensor's own streams
 
 Every element of E has mean 0 and variance 1, and distinct elements are uncorrelated. A member needs the two factors
 alone; a weighted sum over members is one matrix product and has full rank:
@@ -18,7 +18,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from esagent.core.noise import gaussian
+from esagent.core.laws import Law
+from esagent.core.noise import draw
 from esagent.errors import ConfigError
 from esagent.spaces.forms import Dense
 from esagent.spaces.partitions import Weight
@@ -30,10 +31,11 @@ _ROWS = 64
 class LowRank:
     """Noise of rank `rank` on all matrices, made on `device`."""
 
-    def __init__(self, rank: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, rank: int, device: torch.device | str = "cpu", law: Law = "gaussian") -> None:
         self.rank = rank
         self._device = device
-        self._dense = Dense(device)
+        self._law: Law = law
+        self._dense = Dense(device, law)
         self._stacked_for: tuple[str, tuple[int, ...]] | None = None
         self._ups = self._downs = torch.empty(0)
 
@@ -44,6 +46,13 @@ class LowRank:
     def draw(self, seed: int, tensor: SearchTensor, start: int, count: int) -> Tensor:
         """The elements [start, start + count) of E, whole rows of a matrix: float32 [count]."""
         return self.total([(seed, 1.0)], tensor, start, count).float()
+
+    def add(
+        self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int, out: Tensor | None = None
+    ) -> Tensor:
+        """A range of E, then a product and a sum."""
+        moved = values + weight * self.draw(seed, tensor, start, len(values))
+        return moved if out is None else out.copy_(moved)
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
         """sum_i weight_i E(seed_i) of the same elements: float64 [count]."""
@@ -79,7 +88,9 @@ class LowRank:
         self._stacked_for = tensor.name, seeds
 
     def _left(self, seed: int, tensor: SearchTensor, rows: int) -> Tensor:
-        return gaussian(seed, f"{tensor.name}/A", 0, rows * self.rank, self._device).view(rows, self.rank)
+        drawn = draw(self._law, seed, f"{tensor.name}/A", 0, rows * self.rank, self._device)
+        return drawn.view(rows, self.rank)
 
     def _right(self, seed: int, tensor: SearchTensor) -> Tensor:
-        return gaussian(seed, f"{tensor.name}/B", 0, tensor.row * self.rank, self._device).view(tensor.row, self.rank)
+        drawn = draw(self._law, seed, f"{tensor.name}/B", 0, tensor.row * self.rank, self._device)
+        return drawn.view(tensor.row, self.rank)

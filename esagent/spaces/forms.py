@@ -12,7 +12,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from esagent.core.noise import gaussian
+from esagent.core.laws import Law
+from esagent.core.noise import add_noise, draw
 from esagent.spaces.partitions import Weight
 from esagent.spaces.tensors import SearchTensor
 
@@ -24,6 +25,15 @@ class NoiseForm(Protocol):
         """Unit-variance noise of the elements [start, start + count) under direction `seed`: float32 [count]."""
         ...
 
+    def add(
+        self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int, out: Tensor | None = None
+    ) -> Tensor:
+        """values + weight eps(seed), values (float32 [n]) being those of the elements from `start` on.
+
+        out: where to write it, in any floating format; a new float32 tensor by default.
+        """
+        ...
+
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
         """sum_i weight_i eps(seed_i) over the terms, in their order: float64 [count]."""
         ...
@@ -31,18 +41,22 @@ class NoiseForm(Protocol):
 
 @dataclass(frozen=True)
 class Dense:
-    """Independent standard normal numbers, made on `device`."""
+    """Independent numbers of one law, made on `device`."""
 
     device: torch.device | str = "cpu"
+    law: Law = "gaussian"
 
     def draw(self, seed: int, tensor: SearchTensor, start: int, count: int) -> Tensor:
         """Noise of the tensor's own stream."""
-        return gaussian(seed, tensor.name, start, count, self.device)
+        return draw(self.law, seed, tensor.name, start, count, self.device)
+
+    def add(
+        self, values: Tensor, seed: int, weight: Weight, tensor: SearchTensor, start: int, out: Tensor | None = None
+    ) -> Tensor:
+        """Chunk by chunk."""
+        return add_noise(values, self.law, tensor.name, start, [(seed, weight)], out=out)
 
     def total(self, terms: Sequence[tuple[int, Weight]], tensor: SearchTensor, start: int, count: int) -> Tensor:
-        """One direction after the other."""
-        total = torch.zeros(count, dtype=torch.float64, device=self.device)
-        for seed, weight in terms:
-            if isinstance(weight, Tensor) or weight != 0.0:
-                total += weight * self.draw(seed, tensor, start, count).double()
-        return total
+        """Chunk by chunk, in each one direction after the other."""
+        nothing = torch.zeros((), dtype=torch.float64, device=self.device).expand(count)
+        return add_noise(nothing, self.law, tensor.name, start, terms)

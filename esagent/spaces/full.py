@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from esagent.core.laws import Law
 from esagent.spaces.base import Term
 from esagent.spaces.forms import Dense
 from esagent.spaces.named import Named, lowest_layer
@@ -25,10 +26,16 @@ class FullSpace:
     sites: tuple[Site, ...] = ()
 
     def __init__(
-        self, found: Sequence[Named], depth: int, partition: Partition, relative: bool = False, keep_master: bool = True
+        self,
+        found: Sequence[Named],
+        depth: int,
+        partition: Partition,
+        relative: bool = False,
+        keep_master: bool = True,
+        law: Law = "gaussian",
     ) -> None:
         self.lowest_layer = lowest_layer(found, depth)
-        form = Dense(found[0].tensor.device)
+        form = Dense(found[0].tensor.device, law)
         self.parameters = Weights(found, partition, form, relative=relative, keep_master=keep_master)
 
     def terms(self, settings: Sequence[Setting | None]) -> Mapping[str, Term]:

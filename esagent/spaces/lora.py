@@ -18,10 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from esagent.core.laws import Law
 from esagent.core.noise import gaussian, key
 from esagent.errors import ConfigError
 from esagent.spaces.base import Term
 from esagent.spaces.batched import per_token
+from esagent.spaces.forms import Dense
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.spaces.sites import Site
@@ -44,6 +46,7 @@ class LoraSpace:
         sigma_a: float,
         sigma_b: float,
         answers_only: bool = False,
+        law: Law = "gaussian",
     ) -> None:
         self.sites = tuple(sites)
         self.answers_only = answers_only
@@ -57,7 +60,7 @@ class LoraSpace:
             for tensor in _searched(site, module, rank, sigma_a, sigma_b)
         ]
         start = {t.name: self._start(t) for t in tensors}
-        self.parameters = Parameters(tensors, partition, start=start)
+        self.parameters = Parameters(tensors, partition, Dense(law=law), start)
 
     def _start(self, tensor: SearchTensor) -> Tensor:
         """Flat A as it is drawn, or a B of zeros."""

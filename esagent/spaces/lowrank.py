@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from esagent.core.laws import Law
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError
 from esagent.spaces.base import Term
@@ -51,8 +52,9 @@ class LowRankSpace:
         rank: int,
         relative: bool = False,
         keep_master: bool = True,
+        law: Law = "gaussian",
     ) -> None:
-        self._form = LowRank(rank, found[0].tensor.device)
+        self._form = LowRank(rank, found[0].tensor.device, law)
         self.parameters = Weights(found, partition, self._form, relative=relative, keep_master=keep_master)
         searched = {tensor.weight: tensor for tensor in self.parameters.tensors}
         kept = [named for named in found if named.name in searched]

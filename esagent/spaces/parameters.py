@@ -24,10 +24,11 @@ from esagent.core.rules import State, advance
 from esagent.errors import RunError
 from esagent.spaces.fidelity import Fidelity
 from esagent.spaces.forms import Dense, NoiseForm
-from esagent.spaces.partitions import Grouped, Partition, by_owner
+from esagent.spaces.partitions import Grouped, Partition, Weight, by_owner
 from esagent.spaces.tensors import SearchTensor
 
 RANGE = 1 << 18  # numbers worked on at once: they stay in the processor's cache
+_LONG_RANGE = 1 << 23  # the same where a range needs no memory of its own
 _KEPT = 1 << 22  # numbers of an estimate that are rather kept than computed twice
 
 
@@ -81,11 +82,26 @@ class Parameters:
         for start, count in spans(tensor):
             value = centre[start : start + count]
             if perturbation is not None:
-                sigma = self.partition.weights(tensor, perturbation.sigma, perturbation.partition, start, count)
-                if isinstance(sigma, Tensor) or sigma != 0.0:
-                    noise = self.form.draw(perturbation.seed, tensor, start, count)
-                    value = value + (perturbation.sign * tensor.scale) * sigma * noise
+                weight = self._weight(tensor, perturbation, start, count)
+                if isinstance(weight, Tensor) or weight != 0.0:
+                    value = self.form.add(value.float(), perturbation.seed, weight, tensor, start)
             yield start, value
+
+    def write(self, out: Tensor, tensor: SearchTensor, perturbation: Perturbation) -> None:
+        """Write the centre of `tensor` (fp32) perturbed into `out`, rounded to nearest in its format.
+
+        The same as `ranges`, in longer ones where nothing but `out` is written.
+        """
+        one = not isinstance(self._weight(tensor, perturbation, 0, 1), Tensor)
+        for start, count in spans(tensor, _LONG_RANGE if one else RANGE):
+            here = slice(start, start + count)
+            weight = self._weight(tensor, perturbation, start, count)
+            self.form.add(self.centre[tensor.name][here], perturbation.seed, weight, tensor, start, out[here])
+
+    def _weight(self, tensor: SearchTensor, perturbation: Perturbation, start: int, count: int) -> Weight:
+        """What the noise of these elements is multiplied by."""
+        lengths = {b: perturbation.sign * tensor.scale * sigma for b, sigma in perturbation.sigma.items()}
+        return self.partition.weights(tensor, lengths, perturbation.partition, start, count)
 
     def apply(self, update: Update) -> Applied:
         """Move the centre along the update (see `Update`); estimates are summed in fp64, in the order of the terms."""
@@ -215,9 +231,9 @@ class Parameters:
                 self.state[name][slot] = value
 
 
-def spans(tensor: SearchTensor) -> Iterator[tuple[int, int]]:
-    """(start, count) of the ranges of a tensor, whole rows each."""
+def spans(tensor: SearchTensor, length: int | None = None) -> Iterator[tuple[int, int]]:
+    """(start, count) of the ranges of a tensor, whole rows each, of about `length` numbers (RANGE by default)."""
     row = tensor.row or 1
-    step = max(1, RANGE // row) * row
+    step = max(1, (length or RANGE) // row) * row
     for start in range(0, tensor.size, step):
         yield start, min(step, tensor.size - start)

@@ -11,6 +11,7 @@ Random subspaces draw every number by itself, so their sizes are d/K up to sqrt(
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -83,7 +84,7 @@ class RandomParts:
         if not any(by_block.values()):
             return 0.0
         table = torch.tensor([by_block.get(f"part-{k}", 0.0) for k in range(self.count)], device=self.device)
-        return table[self._parts(tensor, key, start, count)]
+        return table.index_select(0, self._parts(tensor, key, start, count))
 
     def sums(self, tensor: SearchTensor, values: Tensor, key: int, start: int) -> dict[str, float]:
         """By the part of each element."""
@@ -93,7 +94,11 @@ class RandomParts:
         return {f"part-{k}": float(sums[k]) for k in range(self.count)}
 
     def _parts(self, tensor: SearchTensor, key: int, start: int, count: int) -> Tensor:
-        return parts(key if self.redraw else 0, tensor.name, start, count, self.count, self.device)
+        return _last_parts(key if self.redraw else 0, tensor.name, start, count, self.count, self.device)
+
+
+# All directions of an update ask for one range after the other. Nobody writes into what comes out.
+_last_parts = functools.lru_cache(maxsize=1)(parts)
 
 
 def by_owner(tensor: SearchTensor) -> str:

@@ -27,9 +27,10 @@ def way_of(module: Any, kind: str, name: str) -> Way:
         return _embedding
     if kind == "weight" and type(module).__name__.endswith("RMSNorm"):
         return _norm(module.variance_epsilon if hasattr(module, "variance_epsilon") else module.eps)
+    last = r"\.".join(name.split(".")[-2:])
     raise ConfigError(
         f"space=lowrank: no batch can hold {name} of a {type(module).__name__} for several members; leave it out with "
-        f"space.exclude=[{kind}$], or choose space=full"
+        f"space.exclude=[{last}$], or choose space=full"
     )
 
 

@@ -21,19 +21,35 @@ class Site:
     layer: int
     module: Any
 
+    @property
+    def kind(self) -> str:
+        """The last part of its path, as in `down_proj`."""
+        return self.path.rpartition(".")[2]
+
 
 def find_sites(model: nn.Module, layers: str, names: Sequence[str]) -> list[Site]:
-    """The linear layers called `names` (last part of their path) in the given layers, in network order."""
+    """The linear layers called `names` (last part of their path) in the given layers, in network order.
+
+    Layers may differ, as in a stack that mixes attention with recurrence: one that has no layer of a name is passed
+    over. Raises ConfigError for a name that none of the given layers has.
+    """
     stack = list(model.model.layers)  # type: ignore[union-attr, arg-type]
     wanted = parse_layers(layers, len(stack))
-    known = sorted({n.rpartition(".")[2] for n, m in stack[0].named_modules() if isinstance(m, nn.Linear)})
+    found = [
+        Site(f"model.layers.{index}.{path}", index, module)
+        for index, layer in enumerate(stack)
+        for path, module in layer.named_modules()
+        if isinstance(module, nn.Linear)
+    ]
     for name in names:
-        if name not in known:
+        having = [site.layer for site in found if site.kind == name]
+        if not having:
+            known = sorted({site.kind for site in found})
             near = difflib.get_close_matches(name, known, 1) or known
             raise ConfigError(f"space.sites: no linear layer {name!r} in this model; nearest: {', '.join(near)}")
-    return [
-        Site(f"model.layers.{index}.{path}", index, module)
-        for index in wanted
-        for path, module in stack[index].named_modules()
-        if isinstance(module, nn.Linear) and path.rpartition(".")[2] in names
-    ]
+        if not set(having) & set(wanted):
+            listed = ",".join(map(str, dict.fromkeys(having)))
+            raise ConfigError(
+                f"space.sites: {name!r} is in none of the layers {layers}; in this model they are {listed}"
+            )
+    return [site for site in found if site.layer in wanted and site.kind in names]

@@ -86,8 +86,11 @@ class Weights(Parameters):
                 continue
             self._off.add(tensor.name)
             flat = self._in_model[tensor.name]
-            for start, value in self.ranges(tensor, here):
-                flat[start : start + len(value)] = value if here is None else self._member(value, here, tensor, start)
+            if here is not None and self.centre[tensor.name].dtype == torch.float32:
+                self.write(flat, tensor, here)
+            else:
+                for start, value in self.ranges(tensor, here):
+                    flat[start : start + len(value)] = self._member(value, here, tensor, start) if here else value
             if here is None:
                 self._off.remove(tensor.name)
             self._tell(flat)
@@ -98,9 +101,7 @@ class Weights(Parameters):
         return isinstance(sigma, Tensor) or sigma != 0.0
 
     def _member(self, value: Tensor, perturbation: Perturbation, tensor: SearchTensor, start: int) -> Tensor:
-        """What a range of a member becomes in the format of the model; of mirrored members, mirrored."""
-        if self.centre[tensor.name].dtype == torch.float32:
-            return value
+        """What a range of a member becomes in bfloat16; of mirrored members, mirrored."""
         return stochastic(value, self._words(key("member", perturbation.seed), tensor, start, value, perturbation.sign))
 
     def _words(self, seed: int, tensor: SearchTensor, start: int, value: Tensor, sign: int = 1) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from esagent.config.nearest import suggest_path
+from esagent.core.ledger import KINDS
 from esagent.errors import ConfigError
 
 APART = ("seed", "name", "runs_dir")
@@ -59,6 +60,19 @@ def label_arms(configs: Sequence[Flat], by: Sequence[str] = ()) -> list[str]:
     return [" ".join(f"{key}={_show(config.get(key))}" for key in keys) or ONE_ARM for config in configs]
 
 
+def training_budget(config: Flat) -> tuple[str, float]:
+    """What a run may spend on training: (unit, amount). Steps are told in episodes, for they differ in size."""
+    (kind,) = (kind for kind in KINDS if config.get(f"budget.{kind}") is not None)
+    amount = float(config[f"budget.{kind}"])
+    return ("episodes", amount * episodes_per_step(config)) if kind == "steps" else (kind, amount)
+
+
+def episodes_per_step(config: Flat) -> int:
+    """Members times tasks of a step."""
+    members = int(config["algorithm.directions"]) * (2 if config["algorithm.antithetic"] else 1)
+    return members * int(config["budget.tasks_per_step"])
+
+
 def pairing_problems(configs: Sequence[Flat]) -> list[str]:
     """What the arms do not share although a paired comparison needs it: tasks and their order, base weights, budget."""
     problems = []
@@ -67,14 +81,31 @@ def pairing_problems(configs: Sequence[Flat]) -> list[str]:
         differing = [key for key in keys if len({_show(config.get(key)) for config in configs}) > 1]
         if differing:
             problems.append(f"not paired: arms differ in {', '.join(differing)}, so they do not share {shared}")
-    return problems
+    return problems + unequal_budgets(configs)
+
+
+def unequal_budgets(configs: Sequence[Flat]) -> list[str]:
+    """One line when the training budgets of the arms differ."""
+    budgets = sorted({training_budget(config) for config in configs})
+    listed = ", ".join(f"{amount:,.12g} {unit}" for unit, amount in budgets)
+    return [f"not paired: unequal budgets between arms: {listed} of training"] if len(budgets) > 1 else []
+
+
+def objective_problem(configs: Sequence[Flat], by: Sequence[str]) -> str:
+    """Why runs that were trained on different objectives are not compared; "" where it is asked for by name."""
+    found = sorted({_show(config.get("objective")) for config in configs})
+    if len(found) == 1 or "objective" in by:
+        return ""
+    return (
+        f"runs were trained on different objectives ({', '.join(found)}; likelihood is supervised, by gold outputs): "
+        "to compare them all the same, say so with --by objective"
+    )
 
 
 _SHARED = {
     "base weights": ("model.",),
     "tasks": ("task.",),
     "the order of tasks": ("budget.tasks_per_step",),
-    "one budget": ("budget.steps", "algorithm.directions", "algorithm.antithetic"),
 }
 
 

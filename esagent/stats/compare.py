@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from esagent.config.nearest import suggest
+from esagent.config.schema import Objective
 from esagent.errors import ConfigError
 from esagent.runs.matching import forked_from
-from esagent.stats.arms import label_arms, pairing_problems
+from esagent.stats.arms import label_arms, objective_problem, pairing_problems, unequal_budgets
 from esagent.stats.inversion import Limits, sign_flip_interval
-from esagent.stats.pairs import complete
+from esagent.stats.pairs import Grid, complete
 from esagent.stats.results import METRICS, Measure, Result, measure
 from esagent.stats.signflip import SignFlip, sign_flip
 
@@ -60,13 +61,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything `esagent stats` shows. `budget`: the training episodes that the area is taken over (auc alone)."""
+    """Everything `esagent stats` shows. `budget`: what the area is taken over, and its unit (auc alone)."""
 
     metric: str
     baseline: str
     confidence: float
     seeds: tuple[int, ...]
-    budget: int | None
+    budget: tuple[float, str] | None
     arms: tuple[Arm, ...]
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...]
@@ -82,9 +83,15 @@ def compare(
     if metric not in METRICS:
         raise ConfigError(f"--metric {metric}: {suggest(metric, METRICS)}")
     labels = label_arms([result.config for result in results], by)
+    mixed = objective_problem([result.config for result in results], by)
+    if mixed:
+        raise ConfigError(mixed)
     base = _choose(baseline, list(dict.fromkeys(labels)))
     study = complete(results, labels)
     used = [run for runs in study.grid.values() for run in runs.values()]
+    units = {run.unit for run in used}
+    if metric == "auc" and len(units) > 1:
+        raise ConfigError(*unequal_budgets([run.config for run in used]))
     budget = min(run.budget for run in used)
     arms = tuple(
         Arm(
@@ -98,12 +105,41 @@ def compare(
     comparisons = tuple(_compare(arm, reference, confidence) for arm in arms if arm is not reference)
     notes = [
         *pairing_problems([run.config for run in used]),
+        *_left(study.grid),
+        *(f"arm {arm} is supervised: trained on the log-likelihood of gold outputs" for arm in _supervised(study.grid)),
         *(f"{run.path} is a fork: its first steps had other settings" for run in used if forked_from(run.path)),
         *(f"{run.path} is passed over: it is not finished, another of its pair is" for run in study.passed_over),
     ]
     return Report(
-        metric, base, confidence, study.seeds, budget if metric == "auc" else None, arms, comparisons, tuple(notes)
+        metric,
+        base,
+        confidence,
+        study.seeds,
+        (budget, units.pop()) if metric == "auc" else None,
+        arms,
+        comparisons,
+        tuple(notes),
     )
+
+
+def _left(grid: Grid) -> list[str]:
+    """One line when runs left some of their budget, because one more step did not fit into it: the mean of each arm."""
+    spent = {}
+    for arm, runs in grid.items():
+        shares = [run.spent_share for run in runs.values() if run.spent_share is not None]
+        if shares:
+            spent[arm] = sum(shares) / len(shares)
+    if all(share == 1 for share in spent.values()):
+        return []
+    return [f"spent of the budget: {', '.join(f'{arm} {share:.1%}' for arm, share in spent.items())}"]
+
+
+def _supervised(grid: Grid) -> list[str]:
+    return [
+        arm
+        for arm, runs in grid.items()
+        if any(run.config.get("objective") == Objective.likelihood.value for run in runs.values())
+    ]
 
 
 def _compare(arm: Arm, baseline: Arm, confidence: float) -> Comparison:

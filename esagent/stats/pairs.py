@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,5 +54,5 @@ def _problem(runs: Sequence[Result], finished: Sequence[Result]) -> str:
         several = ", ".join(str(run.path) for run in finished)
         return f"{len(finished)} finished runs ({several}); name one of them, or tell them apart, as in --by name"
     if runs:
-        return f"{runs[-1].path} is not finished; go on with: esagent resume {runs[-1].path}"
+        return f"{runs[-1].path} is not finished; go on with: esagent resume {shlex.quote(str(runs[-1].path))}"
     return "no run; the other arms have one"

@@ -129,7 +129,8 @@ def _split_of(question: str, shares: Sequence[float]) -> Split:
 def _read(path: Path, keys: Mapping[str, str], scorer: str) -> list[tuple[int, str, str, Split | None]]:
     """(line, question, answer, split or None) of every row; a row that repeats an earlier one is left out."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: a text may hold other signs that end a line in Unicode. Some editors begin a file with a mark.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"task.path: cannot read {path}: {error}") from error
     rows: list[tuple[int, str, str, Split | None]] = []
@@ -159,8 +160,8 @@ def _read(path: Path, keys: Mapping[str, str], scorer: str) -> list[tuple[int, s
 def _row(text: str, keys: Mapping[str, str], scorer: str) -> tuple[str, str, Split | None]:
     """Read one line. Raises ValueError saying what is wrong with it."""
     try:
-        row = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        row = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON ({error})") from error
     if not isinstance(row, dict):
         raise ValueError("not a JSON object")
@@ -170,12 +171,21 @@ def _row(text: str, keys: Mapping[str, str], scorer: str) -> tuple[str, str, Spl
     return asked, gold, _named_split(row.get(keys["split"]))
 
 
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _field(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
         found = ", ".join(map(str, row)) or "nothing"
         raise ValueError(f"no text under {name!r}; it has {found}")
-    return str(value).strip()
+    text = str(value).strip()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the text under {name!r} holds half of a surrogate pair, which no model can read") from None
+    return text
 
 
 def _named_split(value: Any) -> Split | None:

@@ -47,7 +47,7 @@ def test_ask_is_deterministic_and_directions_never_repeat(name: str) -> None:
 def test_members_follow_the_allocation_and_twins_mirror(name: str) -> None:
     world = World(settings(name), 3, scale=0.5)
     population = world.ask(0)
-    sigma, _ = world.scales.at(0)
+    sigma, _ = world.at(0)
     blocks = 1 if world.config.allocation.name == "uniform" else len(sigma)
     assert all(len(p.sigma) == blocks and p.sigma.items() <= sigma.items() for p in population.members)
     if not population.antithetic:
@@ -102,7 +102,7 @@ def test_tell_is_pure_and_names_the_step(name: str) -> None:
     assert update == world.tell(population, rewards)
     assert (update.step, update.step_size, update.partition) == (
         5,
-        world.scales.at(5)[1],
+        world.at(5)[1],
         population.members[0].partition,
     )
 

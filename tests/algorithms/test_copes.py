@@ -80,10 +80,10 @@ def test_as_sigma_goes_to_0_only_the_gradient_counts() -> None:
 
 def test_sigma_by_size_is_the_root_of_d_over_d_k_for_unequal_blocks() -> None:
     config = settings("by-size")
-    sigma, step = World(config).scales.at(0)
+    sigma, step = World(config).at(0)
     assert sigma == pytest.approx({"a": 0.1 * (SIZE / 12) ** 0.5, "b": 0.1 * (SIZE / 4) ** 0.5})
     assert step == pytest.approx({name: 0.4 * value for name, value in sigma.items()})
-    parts, _ = World(settings("copes")).scales.at(0)
+    parts, _ = World(settings("copes")).at(0)
     assert parts == pytest.approx(dict.fromkeys(parts, 0.2))
     assert len(parts) == PARTS
 
@@ -93,5 +93,5 @@ def test_sigma_by_size_is_the_root_of_d_over_d_k_for_unequal_blocks() -> None:
     [("sqrt-members", 0.1 * 12**0.5 * 0.1), ("sqrt-blocks", 0.3 * 2**0.5 * 0.1), ("absolute-step", 0.04)],
 )
 def test_step_sizes_by_hand(name: str, expected: float) -> None:
-    _, step = World(settings(name)).scales.at(0)
+    _, step = World(settings(name)).at(0)
     assert step == pytest.approx({"a": expected, "b": expected})

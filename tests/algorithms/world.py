@@ -57,6 +57,10 @@ class World:
         """The centre [SIZE]."""
         return torch.cat(list(self.parameters.centre.values())).double().numpy()
 
+    def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
+        """(sigma, step size) of `step` by block."""
+        return self.scales.at(step, self.config.budget.steps or 1)
+
     def member(self, perturbation: Perturbation) -> np.ndarray:
         """The parameters of a member [SIZE]."""
         values = [
@@ -67,7 +71,7 @@ class World:
 
     def ask(self, step: int) -> Population:
         """The population of `step`."""
-        sigma, _ = self.scales.at(step)
+        sigma, _ = self.at(step)
         directions = self.config.algorithm.directions
         blocks = self.parameters.blocks()
         credit = {block.name: 1 / len(blocks) for block in blocks}
@@ -78,7 +82,7 @@ class World:
 
     def tell(self, population: Population, rewards: np.ndarray) -> Update:
         """The update for rewards [members, tasks]."""
-        _, step_size = self.scales.at(population.step)
+        _, step_size = self.at(population.step)
         return self.strategy.tell(population, rewards, step_size=step_size)
 
     def step(self, step: int, function: Function, noise: np.ndarray | None = None) -> Update:

@@ -17,7 +17,7 @@ from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.spaces.registry import make_space
 from esagent.spaces.weights import Weights
-from tests.helpers.tiny import make_tiny
+from tests.helpers.tiny import HYBRID, make_tiny
 from tests.helpers.vector import MODULES, VectorBackend
 
 
@@ -47,6 +47,13 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "hf-lowrank-matrices": lambda: weights("lowrank", "qwen2", scale="relative", rank=3, vectors="none"),
     "hf-lowrank-layers": lambda: weights("lowrank", "qwen3", partition="layer", include=[r"layers\.[23]"], rank=2),
     "hf-core": lambda: hf("qwen3", name="core", sites=["o_proj", "down_proj"], rank=4, positions=Positions.all),
+    "hf-hybrid-bias": lambda: hf(HYBRID, name="bias", positions=Positions.answer),
+    "hf-hybrid-core": lambda: hf(HYBRID, name="core", sites=["o_proj", "in_proj_qkv"], rank=4, positions=Positions.all),
+    "hf-hybrid-lora": lambda: hf(HYBRID, name="lora", sites=["out_proj", "q_proj"], rank=3, positions=Positions.all),
+    "hf-hybrid-full": lambda: weights("full", HYBRID),
+    "hf-hybrid-lowrank": lambda: weights(
+        "lowrank", HYBRID, rank=2, exclude=["conv1d", "A_log", "dt_bias", "attn.norm"]
+    ),
 }
 
 
@@ -170,3 +177,44 @@ def test_costs_add_up(make: Callable[[], Backend]) -> None:
     assert cost.completion_tokens == sum(c.completion_tokens for c in answers)
     backend.generate(requests(UNPERTURBED), ())
     assert backend.cost().requests == 2 * cost.requests
+
+
+def texts(asked: list[Request]) -> list[str]:
+    return [request.prompt.split()[-1] if i % 2 else "else" for i, request in enumerate(asked)]
+
+
+def test_every_text_gets_its_log_likelihood_in_order(make: Callable[[], Backend]) -> None:
+    asked = requests(UNPERTURBED)
+    together = make().score(asked, texts(asked), ())
+    assert all(score < 0 for score in together)
+    assert len(set(together)) == len(asked)
+    alone = [make().score([one], [text], ())[0] for one, text in zip(asked, texts(asked), strict=True)]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert make().score(asked[::-1], texts(asked)[::-1], ())[::-1] == pytest.approx(together, abs=1e-5)
+    assert make().score([], [], ()) == []
+
+
+def test_scores_are_those_of_the_parameters_asked_for(make: Callable[[], Backend]) -> None:
+    """Centre and a member without sigma agree; a member scores as the centre that is moved to where it lies."""
+    backend, asked = make(), requests(0)
+    member = Perturbation(11, 1, each(backend, 0.2), partition=6)
+    centre = make().score(requests(UNPERTURBED), texts(asked), ())
+    assert make().score(asked, texts(asked), (Perturbation(7, 1, {}),)) == pytest.approx(centre, abs=1e-5)
+    before = backend.digest()
+    scores = backend.score(asked, texts(asked), (member,))
+    assert backend.digest() == before
+    assert scores != pytest.approx(centre, abs=1e-3)
+    backend.apply(Update(0, (UpdateTerm(11, each(backend, 1.0)),), each(backend, 0.2), partition=6))
+    assert backend.score(requests(UNPERTURBED), texts(asked), ()) == pytest.approx(scores, rel=1e-4, abs=1e-4)
+
+
+def test_scoring_is_paid_for(make: Callable[[], Backend]) -> None:
+    backend = make()
+    asked = requests(UNPERTURBED)
+    backend.score(asked, texts(asked), ())
+    cost = backend.cost()
+    assert cost.requests == len(asked)
+    assert cost.prompt_tokens > 0
+    assert cost.completion_tokens >= len(asked)
+    assert cost.flops > 0
+    assert cost.seconds > 0

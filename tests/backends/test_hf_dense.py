@@ -164,9 +164,9 @@ def test_a_prefix_of_a_member_outlives_calls_that_do_not_need_it() -> None:
     before = engine.meter.prompt_tokens
     engine.generate([one], members)
     assert engine.meter.prompt_tokens - before == len(engine._encode("\nTask: x")) - 1
-    assert sum(len(entries) for _, entries in engine._prefixes._upper.values()) == 2
+    assert sum(len(entries) for _, entries in engine._engine._prefixes._upper.values()) == 2
     engine.generate([Request("planner", "\nTask: x", PREFIX, 1, max_new_tokens=2)], members)
-    assert sum(len(entries) for _, entries in engine._prefixes._upper.values()) == 1
+    assert sum(len(entries) for _, entries in engine._engine._prefixes._upper.values()) == 1
 
 
 @pytest.mark.parametrize("precision", ["master", "stochastic"])

@@ -1,12 +1,14 @@
 """What `backend.deterministic` changes and costs: the same requests answered in both modes.
 
-Run by `make bench`. A population and the unperturbed agent work on toolbox tasks in the default mode; every batch of
-requests they made is then answered once more in the other mode. Both backends are fresh but for one warm-up episode.
+Run by `make bench`; `python -m tests.bench.determinism 2` takes two tasks instead of twelve. A population and the
+unperturbed agent work on toolbox tasks in the default mode; every batch of requests they made is then answered once
+more in the other mode. Both backends are fresh but for one warm-up episode.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 
@@ -45,11 +47,14 @@ class Recorder:
         return answers
 
 
-def main() -> None:
-    """Print one JSON object: how many completions and tokens differ, and how much longer the exact mode takes."""
+def main(count: int) -> None:
+    """Print one JSON object: how many completions and tokens differ, and how much longer the exact mode takes.
+
+    count: tasks that the population works on.
+    """
     config = compose([])
     agent, family = make_agent(config.agent, PromptStyle.raw), make_family(config.task)
-    warm, *tasks = family.tasks("train", 7, TASKS + 1)
+    warm, *tasks = family.tasks("train", 7, count + 1)
     first, second = (
         Recorder(make_backend(compose([f"backend.deterministic={mode}"]), agent.modules)) for mode in ("false", "true")
     )
@@ -87,4 +92,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else TASKS)

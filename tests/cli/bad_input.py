@@ -46,6 +46,9 @@ SETTINGS: list[Case] = [
     ("train =3", 2, [("=3", "no such key")]),
     ("train budget", 2, [("'budget'", "key=value")]),
     ("train budget.steps=two", 2, [("budget.steps=two", "Integer")]),
+    ("train objective=loss", 2, [("objective=loss", "reward, likelihood")]),
+    ("train sigma=auto sigma.per=module", 2, [("sigma.per=module", "block, all")]),
+    ("train sigma=atuo", 2, [("sigma=atuo", "did you mean auto?")]),
     ("train budget.steps=1.5", 2, [("budget.steps=1.5", "Integer")]),
     ("train sigma.start=high", 2, [("sigma.start=high", "Float")]),
     ("train space.sites=down_proj", 2, [("space.sites=down_proj",)]),
@@ -65,6 +68,10 @@ SETTINGS: list[Case] = [
     ("train -m seed=interval(0,1)", 2, [("seed=interval(0,1)", "choice or range")]),
     ("train -m seed=1,x", 2, [("seed=x", "Integer")]),
     ("train hydra.nope=1", 2, [("hydra.nope",)]),
+    ("train -m experiment=null,quickstart", 2, [("experiment=null", "not an option of experiment")]),
+    ("train hydra.sweeper.params={seed:3}", 2, [("hydra.sweeper.params={seed:3}", "write the values themselves")]),
+    ("train hydra/sweeper=optuna", 2, [("hydra/sweeper=optuna: not an option", "choose from basic")]),
+    ("train @seed=1", 2, [("@seed=1", "packages", "write key=...")]),
     ("train seed=${nowhere}", 2, [("nowhere",)]),
     (
         "train --json modle=x +y=1 budget.steps=-1 task.level=esay space.layers=99 name=a/b",
@@ -105,6 +112,16 @@ CONTRADICTIONS: list[Case] = [
     ("train budget.tasks_per_step=99", 2, [("budget.tasks_per_step=99", "1 to 48")]),
     ("train model.revision=main", 2, [("model.revision=main", "hub")]),
     ("train model=./tiny space.layers=4-9", 2, [("space.layers='4-9'", "0-3")]),
+    (
+        "train sigma.target=0.2 sigma.probes=8",
+        2,
+        [("sigma.target=0.2", "sigma=auto"), ("sigma.probes=8", "sigma=auto")],
+    ),
+    ("train sigma=auto sigma.tasks=99", 2, [("sigma.tasks=99", "1 to 48")]),
+    ("train sigma=auto sigma.target=1.5", 2, [("sigma.target=1.5", "from 0.01 to 0.99")]),
+    ("train sigma=auto sigma.keep=-1", 2, [("sigma.keep=-1.0", "from 0 to 1")]),
+    ("train sigma=auto sigma.probes=0", 2, [("sigma.probes=0", "from 1")]),
+    ("train objective=likelihood agent=react", 2, [("objective=likelihood", "agent=react", "agent=modular")]),
     ("train init_state=3", 2, [("init_state=3", "init=RUN")]),
 ]
 
@@ -119,6 +136,17 @@ FILES: list[Case] = [
         f"train {MODEL} {ROWS} task.path=rows.jsonl task.pool=400",
         2,
         [("rows.jsonl", "400 were asked for", "task.pool")],
+    ),
+    (f"train {ROWS} task.path=rows.jsonl objective=likelihood", 2, [("task=jsonl has no gold outputs", "reward")]),
+    (
+        f"train {MODEL} {SMALL} task.target=my_family:MyFamily objective=likelihood",
+        2,
+        [
+            (
+                "objective=likelihood: legs has no gold outputs for this agent",
+                "one of caller where the agent asks its planner",
+            )
+        ],
     ),
     (f"train {MODEL} {ROWS} task.path=rows.jsonl task.scorer=exat", 2, [("task.scorer", "exat", "exact")]),
     (f"train {MODEL} {ROWS} task.path=rows.jsonl task.scorer=nowhere:f", 2, [("task.scorer", "nowhere")]),
@@ -234,6 +262,7 @@ def make_files(folder: Path, run: RunDirectory) -> None:
     (folder / "own-conf" / "budget").mkdir(parents=True)
     (folder / "own-conf" / "budget" / "mine.yaml").write_text("stesp: 3\n")
     (folder / "own-conf" / "budget" / "torn.yaml").write_text("steps: [3\n")
+    shutil.copyfile(Path(__file__).parents[2] / "docs" / "examples" / "my_family.py", folder / "my_family.py")
     make_tiny_folder(folder / "tiny")
     _models(folder)
     _runs(folder / "runs", run)

@@ -21,6 +21,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for run in ("default/20270101-000000-s0", "default/20270102-000000-s1", "other/20260101-000000-s0"):
         (tmp_path / "runs" / run).mkdir(parents=True)
         (tmp_path / "runs" / run / "config.yaml").write_text("")
+    for evaluation in ("default/20270102-000000-s1/evals/20270103-000000-pool", "eval/20270104-000000-heldout"):
+        (tmp_path / "runs" / evaluation).mkdir(parents=True)
+        (tmp_path / "runs" / evaluation / "eval.json").write_text("{}")
     (tmp_path / "mine" / "budget").mkdir(parents=True)
     (tmp_path / "mine" / "budget" / "huge.yaml").write_text("steps: 9\n")
     monkeypatch.chdir(tmp_path)
@@ -61,6 +64,27 @@ CASES: list[tuple[tuple[str, ...], list[str]]] = [
     (("export", "la"), ["latest"]),
     (("export", "latest", "--format", ""), ["peft", "hf", "hooks"]),
     (("export", "latest", "--state", "b"), ["best"]),
+    (("eval", "de"), ["default/20270102-000000-s1", "default/20270101-000000-s0"]),
+    (("eval", "spl"), ["split="]),
+    (("eval", "split", "="), ["pool", "validation", "heldout"]),
+    (("eval", "latest", "state", "=", "l"), ["last"]),
+    (("eval", "latest", "la"), []),
+    (("eval", "latest", "space"), []),
+    (("eval", "latest", "task.lev"), ["task.level="]),
+    (("eval", "space.pos"), ["space.positions=all", "space.positions=answer"]),
+    (("eval", "latest", "task", "=", "js"), ["jsonl"]),
+    (("eval", "latest", "--state", "b"), ["best"]),
+    (("eval", "latest", "--split", "h"), ["heldout"]),
+    (("show", "lat"), ["latest"]),
+    (("show", "ev"), ["eval/20270104-000000-heldout"]),
+    (("show", "latest", "--episode", "0", "--eval", ""), ["latest", "20270103-000000-pool"]),
+    (("show", "20270102-000000-s1", "--eval", "2"), ["20270103-000000-pool"]),
+    (("show", "runs/default/20270102-000000-s1", "--eval", "l"), ["latest"]),
+    (("show", "other/20260101-000000-s0", "--eval", ""), []),
+    (("show", "latest", "--agent", "t"), ["trained"]),
+    (("show", "latest", "--split", "v"), ["validation"]),
+    (("stats", "d"), ["default", "default/20270102-000000-s1", "default/20270101-000000-s0"]),
+    (("stats", "default", "--metric", "h"), ["heldout"]),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import typer
 
 from esagent.cli.errors import guarded
 from esagent.errors import ConfigError, EnvironmentFailure, EsagentError, Interrupted, Preempted, RunError
+from tests.stats.studies import write_run
 
 CASES = [
     (ConfigError("a: wrong", "b: worse"), 2, ["esagent: a: wrong", "esagent: b: worse"]),
@@ -66,6 +68,57 @@ def test_a_bug_without_a_run_shows_its_traceback(capsys: pytest.CaptureFixture[s
     told = capsys.readouterr().err
     assert "Traceback" in told
     assert told.splitlines()[-1].startswith("esagent: unexpected ZeroDivisionError: no message")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["train", "--dry-run"], ["train", "--dry-run", "--json"], ["--version"]])
+def test_a_full_disk_behind_standard_output_is_one_line(command: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "esagent", *command], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, text=True
+        )
+    assert (done.returncode, done.stderr) == (
+        3,
+        "esagent: cannot write to standard output: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_lead_nowhere(closed: str, tmp_path: Path) -> None:
+    code = f'"{sys.executable}" -m esagent train sede=1 {closed}; echo $?'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, cwd=tmp_path, text=True, check=True)
+    assert done.stdout == "2\n"
+    assert done.stderr == ("" if "2>&-" in closed else "esagent: sede: no such key; did you mean seed?\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("variable", ["PYTHONIOENCODING=ascii", "PYTHONIOENCODING=latin-1"])
+def test_a_terminal_without_unicode_is_no_error(variable: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "study" / "ü")
+    environment = os.environ | dict([variable.split("=")])
+    listed, shown = (
+        subprocess.run(
+            [sys.executable, "-m", "esagent", *command], env=environment, cwd=tmp_path, capture_output=True, check=True
+        ).stdout
+        for command in (["ls"], ["show", "study/ü", "--json"])
+    )
+    assert b"finished" in listed
+    assert json.loads(shown)["id"] == "ü"
+
+
+def test_messages_that_cannot_be_written_leave_the_exit_code(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "esagent", "show", "nowhere"]
+        done = subprocess.run(command, stderr=full, cwd=tmp_path, capture_output=False, check=False)
+    assert done.returncode == 2
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    code = f'mkdir gone && cd gone && rmdir ../gone && "{sys.executable}" -P -m esagent train --dry-run'
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(["bash", "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "esagent: the current folder does not exist any more; change to one that does\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

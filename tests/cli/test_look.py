@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,6 +67,46 @@ def test_eval_of_a_bare_model_prints_a_table(folder: Path) -> None:
     (kept,) = (folder / "runs" / "eval").iterdir()
     assert {path.name for path in kept.iterdir()} == {"eval.json", "manifest.json", "base-greedy.jsonl.zst"}
 
+    assert f"esagent show runs/eval/{kept.name} --episode 0" in done.stdout
+    for named in (str(kept), f"runs/eval/{kept.name}", f"eval/{kept.name}", kept.name):
+        shown = call(folder, "show", named)
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        assert "3 validation tasks" in shown.stdout
+    assert json.loads(call(folder, "show", kept.name, "--json").stdout) == json.loads((kept / "eval.json").read_text())
+    talk = call(folder, "show", kept.name, "--episode", "2")
+    assert "base-greedy.jsonl.zst, episode 2" in talk.stdout
+
+
+def test_an_evaluation_of_a_run_is_shown_by_its_folder(folder: Path, evaluated: dict) -> None:
+    shown = call(folder, "show", evaluated["eval"])
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    for part in ("6 heldout tasks", "pass@2", "gain", f"esagent show {evaluated['eval']} --episode 0"):
+        assert part in shown.stdout
+    talk = call(folder, "show", evaluated["eval"], "--episode", "1", "--agent", "base", "--sample", "1")
+    assert "base-sampled.jsonl.zst, episode 1" in talk.stdout
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", '{"metrics": 3}', '{"signals": [1], "cost": "x", "unscored": 4}'])
+def test_a_damaged_evaluation_is_one_line(tmp_path: Path, content: str) -> None:
+    kept = tmp_path / "runs" / "eval" / "x"
+    kept.mkdir(parents=True)
+    (kept / "eval.json").write_text(content)
+    done = call(tmp_path, "show", "x")
+    assert (done.exit_code, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("esagent: runs/eval/x")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [("--html", "has no page"), ("--episode 0 --step 1", "--agent and --sample choose"), ("--episode 9", "0 to 5")],
+)
+def test_what_an_evaluation_does_not_have(folder: Path, evaluated: dict, options: str, says: str) -> None:
+    done = call(folder, "show", evaluated["eval"], *options.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
 
 def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     shown = call(folder, "show", "latest")
@@ -88,6 +129,34 @@ def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     assert (page.exit_code, page.stdout) == (0, "page.html\n")
     assert (folder / "page.html").read_text().startswith("<!DOCTYPE html>")
     assert call(folder, "show", "latest", "--html").stdout == f"{evaluated['run']}/report.html\n"
+
+
+def test_a_conversation_of_another_run_is_told_from_ones_own(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    (run,) = (tmp_path / "runs" / "default").iterdir()
+    for options, name in (("", "eval-000002-heldout"), (" --step 1 --member 0", "step-000001")):
+        path = run / "episodes" / f"{name}.jsonl.zst"
+        assert call(tmp_path, "show", "latest", "--episode", "0", *options.split()).stderr == ""
+        shutil.copy(run / "episodes" / "step-000000.jsonl.zst", path)
+        told = call(tmp_path, "show", "latest", "--episode", "0", *options.split()).stderr
+        assert told == f"esagent: {path.relative_to(tmp_path)} is damaged or of another run\n"
+
+
+def test_the_folder_one_stands_in_is_named(folder: Path) -> None:
+    (run,) = (folder / "runs" / "default").iterdir()
+    shown = json.loads(call(run, "show", ".", "--json").stdout)
+    assert (shown["name"], shown["id"]) == ("default", run.name)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "60", "-5", "many"])
+def test_a_narrow_terminal_still_says_which_run(folder: Path, columns: str) -> None:
+    (run,) = (folder / "runs" / "default").iterdir()
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, ["ls"], env={"FORCE_COLOR": "1", "COLUMNS": columns})
+    assert done.exit_code == 0
+    cells = re.sub(r"\x1b\[[\d;]*m", "", done.stdout).splitlines()[2:]
+    assert "".join(line.split("  ")[0].strip() for line in cells).startswith(f"default/{run.name}"[:12])
+    assert "finished" in done.stdout
 
 
 def test_ls(folder: Path) -> None:
@@ -118,7 +187,13 @@ BAD = [
     ("show latest --episode 0 --member 9", 2, "holds no episode of member 9"),
     ("show nowhere", 2, "run 'nowhere' does not exist"),
     ("show latest --html runs/no/such/page.html", 3, "cannot write runs/no/such/page.html"),
+    ("show latest --html .", 2, ".: is a folder; name the file"),
+    ("show latest --html runs", 3, "cannot write runs: there is something that is no file"),
+    (f"show latest --html {'x' * 300}", 3, "File name too long"),
     ("ls nowhere", 2, "nowhere: no such folder"),
+    (f"ls {'x' * 300}", 2, "x: no such folder"),
+    (f"stats {'x' * 300}", 2, "x: no such folder or run"),
+    (f"show {'x' * 300}", 2, "does not exist in runs"),
 ]
 
 

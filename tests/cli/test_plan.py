@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from esagent.config.compose import compose
-from esagent.plan import describe, plan
+from esagent.models.catalog import CATALOG
+from esagent.plan import Plan, describe, plan
 from esagent.workload import calls_per_episode, work
 
 
@@ -66,7 +67,7 @@ def test_work_of_a_small_job_by_hand() -> None:
             *("task.pool=4", "task.heldout=0", "space.modules=[caller]", "space.positions=all", "backend.draft=false"),
         ]
     )
-    left = work(config, ("caller",), 2, 2 * 4)
+    left = work(config, ("caller",), 2, 2 * 4, 2)
     answers = {"planner": 1, "selector": 1.2 * 1, "caller": 1.2 * 2, "synthesizer": 1 + 0.06 * 2}
     head = sum(6 * a for a in answers.values()) + 8 * 4.4
     assert left.head == pytest.approx(8 * head)
@@ -81,7 +82,7 @@ def test_a_kept_prompt_is_paid_once() -> None:
     config = compose(
         ["budget.steps=1", "budget.tasks_per_step=1", "task.pool=10", "task.heldout=0", "backend.draft=false"]
     )
-    some, all_, twice = (work(config, ("caller",), 2, episodes) for episodes in (9 + 32, 10 + 32, 20 + 32))
+    some, all_, twice = (work(config, ("caller",), 2, episodes, 1) for episodes in (9 + 32, 10 + 32, 20 + 32))
     calls = calls_per_episode(config)
     assert all_.upper - some.upper == pytest.approx(calls * (25 + 8))
     assert twice.upper - all_.upper == pytest.approx(10 * calls * (0.3 * 25 + 8))
@@ -113,3 +114,125 @@ def test_an_unknown_model_has_counts_but_no_sizes() -> None:
     assert (cost.flops, cost.seconds, cost.searched_numbers) == (None, None, None)
     assert cost.training_episodes > 0
     assert "unknown" in describe(config, cost)
+
+
+def total(cost: Plan) -> int:
+    return sum(value or 0 for value in cost.memory_bytes.values())
+
+
+def test_a_budget_of_episodes_has_a_smaller_last_step() -> None:
+    """Two steps of 6 directions of 2 x 3 episodes, then 4 directions; 5 episodes are left."""
+    small = ["algorithm.directions=6", "budget.tasks_per_step=3", "budget.evaluate_every=0", "space.modules=[caller]"]
+    cost = plan(compose([*small, "budget=episodes", f"budget.episodes={2 * 36 + 4 * 6 + 5}"]))
+    assert (cost.steps, cost.training_episodes) == (3, 2 * 36 + 4 * 6)
+    assert cost.evaluation_episodes == 2 * 48 + 2 * 96
+
+
+@pytest.mark.parametrize("kind", ["tokens", "flops", "seconds"])
+def test_other_budgets_are_as_many_steps_as_fit(kind: str) -> None:
+    cost = plan(compose([f"budget={kind}"]))
+    assert cost.steps is not None
+    assert 4 < cost.steps < 400
+    if kind == "tokens":
+        per_step = 48 * 12 * calls_per_episode(compose([])) * 183
+        assert cost.steps == int(8e6 // per_step)
+    text = describe(compose([f"budget={kind}"]), cost)
+    assert f"{kind}: about {cost.steps} steps" in text
+
+
+def test_a_budget_that_only_a_known_model_can_tell() -> None:
+    config = compose(["model=Nobody/nothing-1b", "budget=flops"])
+    cost = plan(config)
+    assert (cost.steps, cost.training_episodes, cost.requests) == (None, None, None)
+    assert "an unknown number of steps" in describe(config, cost)
+    assert plan(compose(["model=Nobody/nothing-1b", "budget=tokens"])).steps is not None
+
+
+def test_whole_model_members_go_one_at_a_time() -> None:
+    """Nothing is shared among members, all numbers are searched, a master copy stands beside the weights."""
+    cost = plan(compose(["space=full", "agent=react", "allocation=joint", "model.dtype=bfloat16"]))
+    numbers = CATALOG["smollm2-135m"].architecture.parameters
+    assert (cost.blocks, cost.searched_numbers) == (("whole",), numbers)
+    assert cost.memory_bytes["searched"] == 4 * numbers
+    assert cost.noise_numbers == 16 * numbers * (48 + 24)
+    adam = plan(compose(["space=full", "agent=react", "allocation=joint", "algorithm.rule=adam"]))
+    assert adam.memory_bytes["searched"] == 12 * numbers
+    bias = plan(compose(["agent=react"]))
+    assert cost.step_flops is not None
+    assert bias.step_flops is not None
+    assert cost.step_flops > 4 * bias.step_flops
+    rounded = plan(compose(["space=full", "agent=react", "allocation=joint", "space.precision=stochastic"]))
+    assert rounded.memory_bytes["searched"] == 2 * numbers
+
+
+def test_members_of_low_rank_have_two_thin_factors_a_matrix() -> None:
+    settings = ["space=lowrank", "agent=react", "allocation=joint", "model.dtype=bfloat16"]
+    one, two = (plan(compose([*settings, f"space.rank={rank}"])).memory_bytes["searched"] for rank in (1, 2))
+    sides = 30 * (2 * (576 + 576) + 2 * (576 + 192) + 3 * (576 + 1536)) + 49152 + 576
+    assert one is not None
+    assert two is not None
+    assert two - one == sides * (24 * 4 + 48 * 2)
+
+
+def test_blocks_of_every_partition() -> None:
+    found = {
+        "layer": ("layer-28", "layer-29"),
+        "kind": ("o_proj", "down_proj"),
+        "whole": ("whole",),
+        "random": ("part-0", "part-1", "part-2", "part-3"),
+    }
+    for partition, blocks in found.items():
+        settings = [
+            "sigma=cosine",
+            "space.layers=last:2",
+            "space.sites=[o_proj,down_proj]",
+            f"space.partition={partition}",
+        ]
+        cost = plan(compose(settings))
+        assert cost.blocks == blocks
+        assert cost.directions == 24 / len(blocks)
+        assert cost.searched_numbers == 2 * 2 * 576
+
+
+def test_gradient_training_stands_beside_the_run() -> None:
+    config = compose(["model=qwen3.5-4b", "backend.device=cuda", "model.dtype=bfloat16"])
+    cost = plan(config)
+    text = describe(config, cost)
+    for name in ("this run", "ES", "LoRA GRPO", "full GRPO", "8.4 GB", "67.8 GB", "2.8 GB"):
+        assert name in text, name
+    es, lora, full = cost.baselines
+    assert lora.step_flops == full.step_flops == 4 * es.step_flops
+    trajectory = calls_per_episode(config) * 183
+    assert es.step_flops == pytest.approx(2 * 4_205_751_296 * 48 * 12 * trajectory)
+    assert "Beside training" not in describe(config, plan(compose(["model=Nobody/nothing-1b"])))
+
+
+def test_a_gpu_counts_what_is_allocated_there() -> None:
+    cost = plan(compose(["backend.device=cuda", "model.dtype=bfloat16"]))
+    assert (cost.memory_bytes["process"], cost.memory_bytes["packed"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "measured"),
+    [
+        ("", 3.66e9),  # esagent train seed=43: 3.61, 3.66 and 3.81e9 for seeds 44, 43 and 45
+        ("experiment=quickstart budget.steps=1 task.heldout=0", 1.387e9),
+    ],
+)
+def test_memory_is_what_was_measured(settings: str, measured: float) -> None:
+    """peak_memory_bytes of summary.json, on two CPU cores that multiply bfloat16."""
+    assert total(plan(compose([*settings.split(), "model.dtype=bfloat16"]))) == pytest.approx(measured, rel=0.25)
+
+
+def test_a_plan_for_recurrent_layers_counts_what_is_there_and_shares_no_trunk() -> None:
+    """Of Qwen3.5-4B every fourth layer is attention; a row keeps a state for each of the others."""
+    setting = ["model=qwen3.5-4b", "space.modules=[caller]", "space.layers=24-31", "model.dtype=bfloat16"]
+    both = plan(compose([*setting, "space.sites=[o_proj,in_proj_qkv,q_proj]"]))
+    assert both.searched_numbers == 2 * (2560 + 16 * 256 * 2) + 6 * (2 * 16 * 128 + 32 * 128)
+    one = plan(compose([*setting, "backend.max_batch_rows=1"]))
+    off = ["backend.share_trunk=false", "backend.draft=false"]
+    two = plan(compose([*setting, "backend.max_batch_rows=2", *off]))
+    assert one.computed_tokens == two.computed_tokens
+    state = 24 * (32 * 128 * 128 + 4 * (2 * 16 * 128 + 32 * 128)) * 4
+    slots = (150 + 25 + 33) * 2 * 8 * 4 * 256 * 2
+    assert two.memory_bytes["kv_cache"] - one.memory_bytes["kv_cache"] == state + slots  # type: ignore[operator]

@@ -41,6 +41,8 @@ def tiny(tmp_path: Path) -> Path:
     [
         (["seed=0,1", "+y=1"], 2, "+ ++ and ~"),
         (["experiment=choice"], 2, "did you mean choices?"),
+        (["hydra.sweeper.params={seed: '0,1'}"], 2, "write the values themselves, as in seed=0,1,2"),
+        (["++hydra.sweeper.params.seed=0,1"], 2, "write the values themselves, as in seed=0,1,2"),
         (["hydra/launcher=joblb"], 2, "did you mean joblib?"),
         (["hydra/launcher=joblib", "hydra.launcher.n_jbs=2"], 2, "n_jbs"),
         (["hydra.launcher._target_=hydra_plugins.hydra_absent.Launcher"], 3, "hydra-absent is not installed"),

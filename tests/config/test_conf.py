@@ -74,3 +74,8 @@ def test_a_users_folder_adds_options_and_wins_over_shipped_ones(tmp_path: Path) 
     assert compose(["budget=mine"], tmp_path).budget.steps == 7
     assert compose(["budget=quick"], tmp_path).budget.steps == 9
     assert compose(["budget=quick"]).budget.steps != 9
+
+
+def test_no_experiment_is_the_default() -> None:
+    assert compose(["experiment=null", "seed=1"]) == compose(["seed=1"])
+    assert len(expand(["experiment=null", "seed=0,1"], None).jobs) == 2

@@ -6,6 +6,8 @@ from esagent.agents.registry import AGENTS
 from esagent.algorithms.registry import ALGORITHMS
 from esagent.allocation.registry import SCHEMES
 from esagent.config import names
+from esagent.config.schema import Noise
+from esagent.core.laws import LAWS
 from esagent.tasks.toolbox.templates import LEVELS
 
 
@@ -13,6 +15,7 @@ def test_names_are_those_of_the_registries() -> None:
     assert set(names.AGENTS) == set(AGENTS)
     assert set(names.ALGORITHMS) == set(ALGORITHMS)
     assert set(names.ALLOCATIONS) == set(SCHEMES)
+    assert tuple(law.value for law in Noise) == LAWS
 
 
 def test_levels_and_their_hops_are_those_of_the_toolbox() -> None:

@@ -30,6 +30,13 @@ def test_both_ends_are_hit_exactly_and_values_stay_between(kind: str, start, end
 
 
 @EVERY
+def test_the_number_of_steps_may_become_known_later(kind: str) -> None:
+    f, known = (make_schedule(kind, 0.8, 0.2, steps=steps, warmup=2) for steps in (3, 9))
+    assert [f(t, 9) for t in range(9)] == [known(t) for t in range(9)]
+    assert f(5, 6) == known(8), "the last step of 6"
+
+
+@EVERY
 def test_warmup_rises_linearly_from_above_zero(kind: str) -> None:
     f = make_schedule(kind, 0.8, 0.8, steps=10, warmup=3)
     assert [f(t) for t in range(4)] == pytest.approx([0.2, 0.4, 0.6, 0.8])

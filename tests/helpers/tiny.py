@@ -1,7 +1,8 @@
 """Tiny randomly initialised language models with a real tokenizer, built in milliseconds and without any download.
 
 Every architecture trait a backend could trip over is there: grouped key/value heads, tied (Llama) and untied (Qwen2,
-Qwen3) output heads, query/key/value biases that are not zero (Qwen2), query and key norms that are not one (Qwen3).
+Qwen3) output heads, query/key/value biases that are not zero (Qwen2), query and key norms that are not one (Qwen3),
+recurrent layers among attention with a gate (Qwen3.5).
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ from transformers import (
     Qwen3Config,
     Qwen3ForCausalLM,
 )
+from transformers.models.qwen3_5.configuration_qwen3_5 import Qwen3_5TextConfig
+from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5ForCausalLM
 
 KINDS = ("llama", "qwen2", "qwen3")
+"""Those with attention alone."""
+HYBRID = "qwen3_5"
+"""Every fourth layer (3, 7, ...) is attention, the others are recurrent."""
 
 VOCAB = 320
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -83,7 +89,12 @@ def _config(kind: str, sizes: dict[str, Any]) -> Any:
         return Qwen2Config(**sizes, tie_word_embeddings=False)
     if kind == "qwen3":
         return Qwen3Config(**sizes, head_dim=24, tie_word_embeddings=False)
-    raise ValueError(f"unknown kind {kind!r}; one of {', '.join(KINDS)}")
+    if kind == HYBRID:
+        rope = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.25, "mrope_section": [2, 1, 1]}
+        recurrent = {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
+        recurrent |= {"linear_key_head_dim": 16, "linear_value_head_dim": 12}
+        return Qwen3_5TextConfig(**sizes, **recurrent, head_dim=32, rope_parameters=rope, tie_word_embeddings=True)
+    raise ValueError(f"unknown kind {kind!r}; one of {', '.join((*KINDS, HYBRID))}")
 
 
 def make_tiny(
@@ -113,6 +124,7 @@ def make_tiny(
         "pad_token_id": tokenizer.pad_token_id,
     }
     classes = {"llama": LlamaForCausalLM, "qwen2": Qwen2ForCausalLM, "qwen3": Qwen3ForCausalLM}
+    classes[HYBRID] = Qwen3_5ForCausalLM
     config = _config(kind, sizes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -120,6 +132,9 @@ def make_tiny(
         for parameter in model.parameters():
             if parameter.dim() == 1:  # biases start at 0 and norms at 1: move them, or a backend could ignore them
                 parameter.data += 0.1 * torch.randn_like(parameter)
+        for name, parameter in model.named_parameters():
+            if name.endswith("A_log"):  # decay a twentieth as fast: states that still hold what came long before
+                parameter.data -= 3.0
     return model.to(dtype).eval().requires_grad_(False), tokenizer
 
 

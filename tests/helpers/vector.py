@@ -9,6 +9,7 @@ on the prompt; otherwise it answers `?`.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -64,10 +65,24 @@ class VectorBackend:
         self._cost += Cost(words, len(requests), 0, len(requests), 2.0 * words, time.monotonic() - start)
         return answers
 
-    def _answer(self, request: Request, members: Sequence[Perturbation]) -> Completion:
+    def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
+        """log sigmoid(4 m) of the right word and log sigmoid(-4 m) of any other text, m by how much it is known."""
+        start = time.monotonic()
+        words = sum(len(request.prompt.split()) for request in requests)
+        found = []
+        for request, text in zip(requests, texts, strict=True):
+            sign = 1.0 if text == request.prompt.split()[-1] else -1.0
+            found.append(-math.log1p(math.exp(-4.0 * sign * self._margin(request, members))))
+        self._cost += Cost(words, len(requests), 0, len(requests), 2.0 * words, time.monotonic() - start)
+        return found
+
+    def _margin(self, request: Request, members: Sequence[Perturbation]) -> float:
+        """How much farther than needed the module's parameters lie."""
         member = None if request.member == UNPERTURBED else members[request.member]
-        known = float(self._theta(request.module, member) @ _hidden(request.module, SIZE)) > _threshold(request.prompt)
-        text = request.prompt.split()[-1] if known else "?"
+        return float(self._theta(request.module, member) @ _hidden(request.module, SIZE)) - _threshold(request.prompt)
+
+    def _answer(self, request: Request, members: Sequence[Perturbation]) -> Completion:
+        text = request.prompt.split()[-1] if self._margin(request, members) > 0 else "?"
         return Completion(text, prompt_tokens=len(request.prompt.split()), completion_tokens=1)
 
     def _theta(self, name: str, member: Perturbation | None) -> torch.Tensor:

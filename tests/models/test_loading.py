@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers.models.qwen3_5.configuration_qwen3_5 import Qwen3_5Config
+from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5ForConditionalGeneration
 
 from esagent.config.schema import DType, ModelConfig
 from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.models.loading import load, pick_device, pick_dtype
 from esagent.models.registry import resolve
-from tests.helpers.tiny import make_tiny_folder
+from tests.helpers.tiny import HYBRID, make_tiny, make_tiny_folder
 
 CPU = torch.device("cpu")
 
@@ -53,3 +55,21 @@ def test_dtype_and_attention_are_those_asked_for(tmp_path: Path) -> None:
     model, _ = load(found, torch.bfloat16, CPU, attention="eager")
     assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
     assert model.config._attn_implementation == "eager"
+
+
+def test_of_a_checkpoint_that_also_sees_the_text_model_is_loaded(tmp_path: Path) -> None:
+    """Qwen3.5 comes with a vision tower: its weights are left out, the others get the text model's names."""
+    model, tokenizer = make_tiny(HYBRID)
+    vision = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 64}
+    config = Qwen3_5Config(text_config=model.config.to_dict(), vision_config=vision, tie_word_embeddings=True)
+    both = Qwen3_5ForConditionalGeneration(config)
+    both.model.language_model.load_state_dict(model.model.state_dict())
+    both.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+
+    found = resolve(ModelConfig(name="mine", source=str(tmp_path / "model")))
+    loaded, _ = load(found, torch.float32, CPU)
+    assert type(loaded) is type(model)
+    assert not any("visual" in name for name, _ in loaded.named_parameters())
+    tokens = torch.arange(12)[None]
+    torch.testing.assert_close(loaded(tokens).logits, model(tokens).logits)

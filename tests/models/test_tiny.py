@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.tiny import KINDS, make_tiny, make_tiny_folder, make_tokenizer
+from tests.helpers.tiny import HYBRID, KINDS, make_tiny, make_tiny_folder, make_tokenizer
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60))
@@ -18,7 +18,7 @@ def test_any_text_decodes_to_itself(text: str) -> None:
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, HYBRID])
 def test_same_seed_same_weights_other_seed_other_weights(kind: str) -> None:
     (first, _), (again, _), (other, _) = make_tiny(kind), make_tiny(kind), make_tiny(kind, seed=1)
     weights, same, different = first.state_dict(), again.state_dict(), other.state_dict()
@@ -26,7 +26,7 @@ def test_same_seed_same_weights_other_seed_other_weights(kind: str) -> None:
     assert not any(torch.equal(weights[name], different[name]) for name in weights)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, HYBRID])
 def test_folder_reloads_and_generates_varied_text(kind: str, tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -5,17 +5,20 @@ import sys
 
 import pytest
 
+from esagent.core.ledger import Limit
 from esagent.report.console import Progress, print_summary
 from esagent.report.text import amount, duration, number, per_module
 from tests.report.conftest import SUMMARY
 
 WORK = """
 import sys
+from esagent.core.ledger import Limit
 from esagent.report.console import Progress
-with Progress(2, ["planner", "caller"], json_mode=len(sys.argv) > 1) as progress:
+limit = Limit("steps", 2, 12, 8)
+with Progress(limit, ["planner", "caller"], json_mode=len(sys.argv) > 1) as progress:
     progress.phase("loading model")
     progress.evaluation(0, "pool", 0.25)
-    progress.step(1, 0.3, 0.05, {"caller": 0.5, "planner": 1.0}, {"caller": 6, "planner": 6}, 843.2, 125.0)
+    progress.step([1.0], 0.3, 0.05, {"caller": 0.5, "planner": 1.0}, {"caller": 6, "planner": 6}, 843.2, 125.0)
     print('{"data": 1}')
 """
 
@@ -26,11 +29,11 @@ def _line(text: str) -> list[str]:
 
 def test_plain_lines_when_not_a_terminal() -> None:
     stream = io.StringIO()
-    with Progress(4, ["planner", "caller"], stream=stream) as progress:
+    with Progress(Limit("steps", 4, 12, 8), ["planner", "caller"], stream=stream) as progress:
         progress.phase("evaluating base on pool")
         progress.evaluation(0, "pool", 0.25)
-        progress.step(1, 0.3, 0.05, {"caller": 0.5, "planner": 1.0}, {"caller": 6, "planner": 6}, 843.2, 125.0)
-        progress.step(2, float("nan"), 0.0, {"planner": 1.0}, {"planner": 6}, 0.0, None)
+        progress.step([1.0], 0.3, 0.05, {"caller": 0.5, "planner": 1.0}, {"caller": 6, "planner": 6}, 843.2, 125.0)
+        progress.step([1.0, 1.0], float("nan"), 0.0, {"planner": 1.0}, {"planner": 6}, 0.0, None)
     assert _line(stream.getvalue()) == [
         "evaluating base on pool",
         "after step 0: pool reward 0.250",
@@ -38,6 +41,14 @@ def test_plain_lines_when_not_a_terminal() -> None:
         "  left 2m 05s",
         "step 2/4  reward - ± 0.000  sigma planner 1  directions planner 6  speed 0 tokens/s  left -",
     ]
+
+
+def test_another_budget_shows_its_share() -> None:
+    stream = io.StringIO()
+    with Progress(Limit("tokens", 2e6, 12, 8), ["planner"], stream=stream) as progress:
+        progress.step([4e5, 3e5], 0.3, 0.05, {"planner": 1.0}, {"planner": 6}, 843.2, 125.0)
+    (line,) = _line(stream.getvalue())
+    assert line.startswith("step 2, 35% of 2.0M tokens  reward 0.300")
 
 
 def test_stdout_is_left_to_data() -> None:
@@ -94,12 +105,15 @@ def test_the_summary_says_all_that_matters(capsys: pytest.CaptureFixture[str]) -
     for fact in (
         "4m 05s",
         "843 tokens/s",
-        "1.2M prompt, 9876 completion",
+        "1.3M tokens, 1.2M spent, 90.0k more on a step that did not fit",
+        "9,216 episodes, 1.2M tokens (1.0M shared), 35.4T FLOPs, 3m 10s",
+        "300 episodes, 42.0k tokens (- shared), - FLOPs, 20s",
+        "330.0T at 2 P a token asked for, 220.0T at 2 P L; GRPO 880.0T at 8 P L",
         "2.00 GiB",
         "free text",
         "after step 12 of 16",
     ):
-        assert fact in out
+        assert fact in " ".join(out.split()), "a long line is folded"
     assert "runs/my study/20261130-124500-s0/curve.svg" in out
     run = "'runs/my study/20261130-124500-s0'"
     for command in (f"show {run} --html", f"show {run} --episode 0", f"eval {run} --k 8"):

@@ -30,10 +30,10 @@ def test_the_table_says_what_the_result_says(run: Path) -> None:
         values = result["metrics"][metric]
         assert cells == [interval(values["base"]), interval(values["trained"]), interval(values["gain"], signed=True)]
     assert "2 per task, temperature 0.3" in out
-    assert f"esagent show {result['run']} --eval {path.parent.name} --episode 0" in out
+    assert f"esagent show {result['eval']} --episode 0" in out
 
 
-def test_a_bare_model_has_one_column_and_no_run_to_show() -> None:
+def test_a_bare_model_has_one_column() -> None:
     values = {"base": {"mean": 0.5, "interval": [None, None]}}
     out = shown({"metrics": {"greedy_reward": values}, "split": "pool", "n": 1})
     assert "0.500 [-, -]" in out

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from esagent.report.listing import list_rows, table
 from esagent.report.run import read_run
-from esagent.report.text import duration
+from esagent.report.text import amount, duration
 
 
 def shown(rows: list[dict]) -> str:
@@ -37,12 +37,18 @@ def test_a_finished_run_in_one_line(runs: Path, run: Path) -> None:
         assert row[split] == {name: summary[split][name] for name in ("base", "trained")}
     assert row["seconds"] == summary["seconds"]
     assert row["age_seconds"] == 3 * 3600
+    assert row["tokens"] == summary["tokens"]["prompt"] + summary["tokens"]["completion"] > 0
+    assert (row["episodes"], row["flops"]) == (summary["episodes"], summary["flops"])
+    assert row["budget"] == summary["budget"]
     assert row["problems"] == []
     line = next(line for line in shown([row]).splitlines() if run.name in line)
     pool, heldout = (f"{summary[split]['base']:.2f} → {summary[split]['trained']:.2f}" for split in ("pool", "heldout"))
     time = duration(summary["seconds"])
-    assert re.split("  +", line.strip()) == [f"vector/{run.name}", "finished", "8/8", pool, heldout, time, "3h"]
-    assert len(line.rstrip()) <= 90
+    assert re.split("  +", line.strip()) == [
+        *(f"vector/{run.name}", "finished", "8/8", pool, heldout),
+        *(amount(row["tokens"]), time, "3h"),
+    ]
+    assert len(line.rstrip()) <= 95
 
 
 def test_an_interrupted_run_shows_how_far_it_came(runs: Path, run: Path) -> None:
@@ -75,6 +81,41 @@ def test_no_damage_hides_a_run_or_stops_the_list(runs: Path, run: Path, file: st
         assert any(line.startswith(file) for line in rows[0]["problems"])
     if file == "config.yaml" and damage != "cut":
         assert {row["state"] for row in rows} == {"unreadable"}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "says"),
+    [
+        (
+            "config.yaml",
+            "steps: 8",
+            "steps: 9",
+            "config.yaml does not hold the settings of the run: budget.steps was 8",
+        ),
+        ("metrics.jsonl", '"mean":0.', '"mean":0.9', "metrics.jsonl was changed after the run ended"),
+        ("summary.json", '"seed": 1', '"seed": 2', "summary.json is damaged, or does not belong"),
+        ("manifest.json", '"threads": 1', '"threads": 2', "manifest.json is missing or damaged"),
+        ("journal.jsonl", '"step":7', '"step":8', "summary.json is damaged, or does not belong to journal.jsonl"),
+    ],
+)
+def test_what_the_run_did_not_write_is_named(run: Path, file: str, before: str, after: str, says: str) -> None:
+    assert list(read_run(run).problems) == []
+    text = (run / file).read_text()
+    assert before in text
+    (run / file).write_text(text.replace(before, after, 1))
+    (problem,) = read_run(run).problems
+    assert problem.startswith(says)
+
+
+def test_evaluations_of_an_unfinished_run_that_are_not_its_own_are_named(run: Path) -> None:
+    (run / "summary.json").unlink()
+    assert list(read_run(run).problems) == []
+    text = (run / "metrics.jsonl").read_text()
+    (run / "metrics.jsonl").write_text(text.replace('"split":"pool"', '"split":"heldout"', 1))
+    (problem,) = read_run(run).problems
+    assert problem.startswith(
+        "metrics.jsonl is damaged: the evaluation of state 0 on heldout is not what the run wrote"
+    )
 
 
 def test_what_is_no_run_is_left_out(runs: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -183,3 +185,14 @@ def test_a_browser_shows_it(run: Path, tmp_path: Path) -> None:
 
     pixels = imread(shot)[:, :, :3]
     assert pixels.std() > 0.05
+
+
+def test_a_pipe_is_written_to_and_stays_one(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()), daemon=True)
+    reader.start()
+    write_page(read_run(run), {}, tmp_path / "pipe")
+    reader.join(10)
+    assert read[0].startswith("<!DOCTYPE html>")
+    assert (tmp_path / "pipe").is_fifo()

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,32 @@ def test_leftovers_are_cleared_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     assert [p.name for p in remove_leftovers(tmp_path)] == [".tmp-12-a"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "tmp-b"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_the_mode_follows_the_umask_whoever_writes(tmp_path: Path, umask: int) -> None:
+    def write_for_the_owner_alone(path: Path) -> None:
+        path.unlink()
+        path.touch(mode=0o600)
+
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "own", "x")
+        with replacing(tmp_path / "other") as temporary:
+            write_for_the_owner_alone(temporary)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o666 & ~umask}
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(EnvironmentFailure, match=r"cannot write .*pipe: there is something that is no file"):
+        write_text(tmp_path / "pipe", "x")
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_name_too_long_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"cannot write .*: File name too long"):
+        write_text(tmp_path / ("x" * 300), "x")

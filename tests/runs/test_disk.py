@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from esagent.config.schema import Config
 from esagent.errors import EnvironmentFailure
+from esagent.eval import Options, evaluate_run
 from esagent.fork import fork
+from esagent.report.page import write_page
+from esagent.report.run import read_run
+from esagent.runs.directory import RunDirectory
+from esagent.runs.evals import evals_folder, list_evals
 from esagent.runs.find import list_runs
 from esagent.runs.journal import read_journal
 from esagent.train import resume, train
@@ -42,6 +49,38 @@ def _on_a_small_disk(disk: Path, kib: int, undisturbed: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kib", [4, 24, 64, 112, 160, 224])
 def test_a_small_disk(tmp_path: Path, kib: int, undisturbed: dict[str, Any]) -> None:
     assert on_disk(_on_a_small_disk, tmp_path, kib, undisturbed) == ""
+
+
+def _evaluated(run: RunDirectory, config: Config) -> None:
+    def build(config: Config) -> Any:
+        parts = vector_parts(config)
+        return parts.agent, parts.backend, parts.facts
+
+    evaluate_run(run, config, config, Options(k=2), plain=True, build=build)
+
+
+def _what_reads_a_run_on_a_full_disk(disk: Path) -> None:
+    mount(disk, 8192)
+    config = vector_config(disk / "runs", steps=2)
+    train(config, build=vector_parts)
+    (run,) = list_runs(config.runs_dir)
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    (disk / "filler").write_bytes(b"x" * (free - 8192))
+    before = sorted(disk.rglob("*"))
+    for action in (
+        lambda: _evaluated(run, config),
+        lambda: write_page(read_run(run.path), None, disk / "page.html"),
+    ):
+        with pytest.raises(EnvironmentFailure, match=r"^cannot write [^\n]*No space left on device[^\n]*$"):
+            action()
+        assert sorted(disk.rglob("*")) == before
+    (disk / "filler").unlink()
+    _evaluated(run, config)
+    assert len(list_evals(evals_folder(run.path))) == 1
+
+
+def test_evaluations_and_pages_on_a_full_disk_leave_nothing(tmp_path: Path) -> None:
+    assert on_disk(_what_reads_a_run_on_a_full_disk, tmp_path) == ""
 
 
 def _on_a_read_only_disk(disk: Path, elsewhere: Path, undisturbed: dict[str, Any]) -> None:

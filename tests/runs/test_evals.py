@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from esagent.errors import EnvironmentFailure, RunError
-from esagent.runs.evals import RESULT, list_evals, new_eval, read_eval
+from esagent.runs.evals import RESULT, find_eval, list_evals, new_eval, read_eval
 
 NOW = datetime(2026, 11, 30, 13, 15, tzinfo=UTC)
 
@@ -51,3 +51,16 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EnvironmentFailure, match="cannot make a folder in"), new_eval(tmp_path / "file", "pool"):
         pass
+
+
+def test_an_evaluation_is_found_by_its_folder_and_without_a_run_by_its_id(tmp_path: Path) -> None:
+    for folder in ("default/r/evals/a", "eval/b", "eval/unfinished"):
+        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("default/r/evals/a", "eval/b"):
+        (tmp_path / folder / "eval.json").write_text("{}")
+    assert find_eval(str(tmp_path / "default/r/evals/a"), tmp_path) == tmp_path / "default/r/evals/a"
+    assert find_eval("default/r/evals/a", tmp_path) == tmp_path / "default/r/evals/a"
+    assert find_eval("eval/b", tmp_path) == find_eval("b", tmp_path) == tmp_path / "eval/b"
+    assert [find_eval(text, tmp_path) for text in ("a", "r", "eval", "unfinished", "", "x\0y", "z" * 5000)] == [
+        None
+    ] * 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from esagent.runs.episodes import evaluation_file, read_episodes
 from esagent.runs.export.export import export
 from esagent.runs.states import find_state
 from esagent.tasks.registry import make_family
-from tests.helpers.tiny import CHATML
+from tests.helpers.tiny import CHATML, HYBRID
 from tests.helpers.trained import tiny_run
 
 ANSWER, ALL = Positions.answer, Positions.all
@@ -54,6 +55,8 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "full": ("llama", FULL),
     "full-chosen": ("qwen3", replace(FULL, include=["layers"], exclude=["norm"], scale="relative", partition="layer")),
     "chat": ("qwen2", SpaceConfig(layers="2-3", positions=ANSWER), "react", CHATML),
+    "hybrid": (HYBRID, SpaceConfig("core", "1-3", ["out_proj", "o_proj"], positions=ALL, rank=4)),
+    "hybrid-answer": (HYBRID, SpaceConfig(layers="1-3", sites=["in_proj_z", "down_proj"], positions=ANSWER)),
 }
 
 EXPORTS = [
@@ -80,6 +83,8 @@ EXPORTS = [
     ("full-chosen", "hf", "0"),
     ("full-chosen", "hf", "last"),
     ("chat", "hooks", "best"),
+    ("hybrid", "peft", "best"),
+    ("hybrid-answer", "hooks", "best"),
 ]
 
 
@@ -344,3 +349,23 @@ def test_other_weights_than_the_runs_are_noticed(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"model.safetensors missing"):
         export(run, None, "best", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_files_have_the_mode_that_the_umask_gives(runs: Callable[[str], RunDirectory], tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        done = export(runs("default"), "hooks", "best", tmp_path / "there")
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / "there" / name).stat().st_mode & 0o777 for name in done["files"]}
+    assert modes == dict.fromkeys(done["files"], 0o640)
+    assert any(name.endswith(".safetensors") for name in modes)
+
+
+def test_the_folder_one_stands_in_is_not_replaced(
+    runs: Callable[[str], RunDirectory], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"--output \.: is there already"):
+        export(runs("default"), "hooks", "best", Path("."))
+    assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from esagent.config.schema import Rule
 from esagent.core.episode import Score
-from esagent.runs.jsonio import canonical, plain, pretty, restore
+from esagent.runs.jsonio import canonical, parse, plain, pretty, restore
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -71,3 +71,15 @@ def test_the_form_for_readers_has_null_for_what_is_not_finite() -> None:
 def test_what_has_no_json_form_is_named() -> None:
     with pytest.raises(TypeError, match="complex"):
         plain({"a": 1j})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": NaN}', "[Infinity]", "-Infinity", "", "{", "[" * 100_000, b"\xff\xfe\x00", b"\xe9"]
+)
+def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        parse(text)
+
+
+def test_integers_of_any_size_and_text_in_utf_8_are_read() -> None:
+    assert parse('{"é": 18446744073709551615}'.encode()) == {"é": 2**64 - 1}

@@ -9,12 +9,12 @@ from esagent.config.schema import SpaceConfig
 from esagent.core.population import Perturbation
 from esagent.errors import ConfigError
 from esagent.spaces.registry import make_space
-from esagent.spaces.sites import parse_layers
+from esagent.spaces.sites import find_sites, parse_layers
 from esagent.spaces.tensors import Setting
-from tests.helpers.tiny import make_tiny
+from tests.helpers.tiny import HYBRID, make_tiny
 
 SPACES = {
-    "bias": SpaceConfig(name="bias", layers="1-2", sites=["down_proj", "q_proj"]),
+    "bias": SpaceConfig(name="bias", layers="1-3", sites=["down_proj", "q_proj"]),
     "core-svd": SpaceConfig(name="core", layers="3", sites=["o_proj", "up_proj"], rank=5, init="svd"),
     "core-orthonormal": SpaceConfig(name="core", layers="0,3", sites=["k_proj"], rank=4, init="orthonormal"),
     "lora": SpaceConfig(name="lora", layers="0-1", sites=["v_proj", "down_proj"], rank=3),
@@ -23,7 +23,7 @@ SPACES = {
 
 
 @pytest.mark.parametrize("config", SPACES.values(), ids=SPACES)
-@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+@pytest.mark.parametrize("kind", ["llama", "qwen2", HYBRID])
 def test_terms_equal_the_dense_change(config: SpaceConfig, kind: str) -> None:
     model, _ = make_tiny(kind)
     space = make_space(config, model, ["planner", "caller"])
@@ -98,3 +98,18 @@ def test_what_does_not_fit_is_named(config: SpaceConfig, word: str) -> None:
     model, _ = make_tiny("llama")
     with pytest.raises(ConfigError, match=word):
         make_space(config, model, ["planner"])
+
+
+def test_sites_of_a_stack_that_mixes_layers_are_those_that_are_there() -> None:
+    """Layers 3 and 7 are attention, the others are recurrent."""
+    model, _ = make_tiny(HYBRID, layers=8)
+    found = find_sites(model, "2-5", ["o_proj", "in_proj_qkv", "down_proj"])
+    mixers = {2: "in_proj_qkv", 3: "o_proj", 4: "in_proj_qkv", 5: "in_proj_qkv"}
+    assert [(site.layer, site.kind) for site in found] == [
+        pair for layer, mixer in mixers.items() for pair in ((layer, mixer), (layer, "down_proj"))
+    ]
+    assert all(model.get_submodule(site.path) is site.module for site in found)
+    with pytest.raises(ConfigError, match=r"'o_proj' is in none of the layers 0-2; in this model they are 3,7"):
+        find_sites(model, "0-2", ["down_proj", "o_proj"])
+    with pytest.raises(ConfigError, match=r"no linear layer 'in_proj' in this model; nearest: in_proj"):
+        find_sites(model, "0-2", ["in_proj"])

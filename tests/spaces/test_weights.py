@@ -144,18 +144,18 @@ def test_random_parts_perturb_their_own_numbers_alone() -> None:
 def test_whoever_is_stopped_while_showing_a_member_can_restore(monkeypatch: pytest.MonkeyPatch) -> None:
     model, weights = store()
     base = bits(model)
-    ranges, left = weights.ranges, iter(range(5))
+    write, left = weights.write, iter(range(5))
 
-    def stopped(*args: Any) -> Any:
+    def stopped(*args: Any) -> None:
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return ranges(*args)
+        write(*args)
 
-    monkeypatch.setattr(weights, "ranges", stopped)
+    monkeypatch.setattr(weights, "write", stopped)
     with pytest.raises(KeyboardInterrupt):
         weights.show(member(0))
     assert not same(bits(model), base)
-    monkeypatch.setattr(weights, "ranges", ranges)
+    monkeypatch.setattr(weights, "write", write)
     weights.show(None)
     assert same(bits(model), base)
 

@@ -12,6 +12,11 @@ import yaml
 
 from esagent.config.compose import compose
 from esagent.config.export import to_dict
+from esagent.runs.directory import RunDirectory
+from esagent.runs.identity import write_manifest
+from esagent.runs.metrics import read_rows
+from esagent.runs.outcome import write_outcome
+from esagent.runs.seal import sealed
 
 
 def write_run(
@@ -21,21 +26,39 @@ def write_run(
     curve: Mapping[int, float] | None = None,
     heldout: tuple[float, float] | None = (0.1, 0.3),
     finished: bool = True,
+    costs: Sequence[int] = (),
 ) -> Path:
-    """A run of 4 steps with its pool curve {step: mean} and held-out (base, trained)."""
+    """A run of 4 steps with its pool curve {step: mean} and held-out (base, trained); costs: tokens of its steps."""
     path.mkdir(parents=True)
     config = _settings(*overrides)
     (path / "config.yaml").write_text(yaml.safe_dump(config))
     rows: list[dict[str, Any]] = [{"kind": "step", "step": 0, "reward_mean": 0.9, "reward_std": 0.1}]
+    spent = [{"prompt_tokens": tokens - 10, "completion_tokens": 10} for tokens in costs]
+    rows = [rows[0] | {"step": step} | tokens for step, tokens in enumerate(spent)] or rows
     for step, mean in (curve or {0: 0.2, 4: 0.6}).items():
         rows.append({"kind": "evaluation", "step": step, "split": "pool", "mean": mean, "rewards": [], "tasks": []})
         rows.append({"kind": "evaluation", "step": step, "split": "validation", "mean": 0.99})
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if finished:
         summary: dict[str, Any] = {"seed": config["seed"], "seconds": 12.0, "pool": {"gain": 0.4}}
+        if costs:
+            budget = config["budget"]["tokens"]
+            summary |= {"steps": len(costs), "budget": {"kind": "tokens", "limit": budget, "spent": sum(costs)}}
         if heldout:
             summary["heldout"] = {"base": heldout[0], "trained": heldout[1], "gain": heldout[1] - heldout[0]}
         (path / "summary.json").write_text(json.dumps(summary))
+    return vouch(path)
+
+
+def vouch(path: Path, **manifest: Any) -> Path:
+    """Write the manifest and seal everything, as the run that held what lies in `path` would have done."""
+    run = RunDirectory(path)
+    settings = yaml.safe_load(run.config.read_text())
+    seal = write_manifest(run, {"config": settings, "initial_digest": "", "model_hash": "", **manifest})["checksum"]
+    rows = [row if row["kind"] == "step" else sealed(row, seal) for row in read_rows(run.metrics)]
+    run.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if run.summary.exists():
+        write_outcome(run, json.loads(run.summary.read_text()), seal)
     return path
 
 

@@ -67,8 +67,14 @@ def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
         (["space.layers=last:4", "space.layers=last:8"], []),
         (["model=smollm2-135m", "model=qwen2.5-1.5b"], ["model.name.*base weights"]),
         (["task.level=easy", "task.level=medium"], ["task.level, so.*tasks"]),
-        (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks"]),
-        (["budget.steps=3", "budget.steps=4 task.pool=50"], ["task.pool", "budget.steps.*one budget"]),
+        (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks", "unequal budgets"]),
+        (["budget=tokens budget.tokens=2e6", "budget=tokens budget.tokens=2e6 algorithm.directions=8"], []),
+        (["budget=tokens", "budget=seconds"], ["unequal.*300 seconds, 8,000,000 tokens of training"]),
+        (["budget.steps=4", "budget=episodes budget.episodes=2304"], []),
+        (
+            ["budget.steps=3", "budget.steps=4 task.pool=50"],
+            ["task.pool", "unequal budgets between arms: 1,728 episodes, 2,304 episodes"],
+        ),
     ],
 )
 def test_what_breaks_pairing_is_named(settings: list[str], says: list[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from esagent.errors import ConfigError
 from esagent.stats.compare import Report, compare
 from esagent.stats.results import find_results
-from tests.stats.studies import write_run, write_study
+from tests.stats.studies import vouch, write_run, write_study
 
 ANSWER, ALL = "space.positions=answer", "space.positions=all"
 FINALS = {ANSWER: [0.50, 0.60, 0.70], ALL: [0.60, 0.65, 0.78]}
@@ -43,11 +43,31 @@ def test_the_area_is_taken_over_the_budget_that_all_runs_have(tmp_path: Path) ->
         write_run(tmp_path / f"l{seed}", [f"seed={seed}"], curve={0: 0.2, 4: value})
         write_run(tmp_path / f"s{seed}", [f"seed={seed}", "budget.steps=2"], curve={0: 0.2, 2: value})
     found = report(tmp_path, metric="auc", baseline="budget.steps=4")
-    assert found.budget == 2 * 5 * 2 * 3
+    assert found.budget == (2 * 5 * 2 * 3, "episodes")
     means = {arm.label: arm.mean for arm in found.arms}
     assert means["budget.steps=2"] == pytest.approx((0.4 + 0.5) / 2)
     assert means["budget.steps=4"] == pytest.approx((0.3 + 0.35) / 2)
-    assert any("budget.steps" in note for note in found.notes)
+    assert "not paired: unequal budgets between arms: 60 episodes, 120 episodes of training" in found.notes
+
+
+def test_budgets_of_different_kinds_have_no_common_area(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", ["seed=0"])
+    write_run(tmp_path / "b", ["seed=0", "budget.steps=null", "budget.tokens=900"], costs=[300, 250, 200, 150])
+    with pytest.raises(ConfigError, match="unequal budgets between arms: 120 episodes, 900 tokens"):
+        report(tmp_path, metric="auc", baseline="budget.steps=4")
+    assert "unequal budgets" in report(tmp_path, metric="final", baseline="budget.steps=4").notes[0]
+
+
+def test_what_arms_left_of_their_budget_is_told(tmp_path: Path) -> None:
+    tokens = ["budget.steps=null", "budget.tokens=1000"]
+    write_run(tmp_path / "a", [*tokens, ANSWER], costs=[300, 250, 200, 150])
+    write_run(tmp_path / "b", [*tokens, ALL], costs=[250, 250, 250, 250])
+    found = report(tmp_path, metric="auc")
+    assert found.budget == (1000, "tokens")
+    assert found.notes == (f"spent of the budget: {ANSWER} 90.0%, {ALL} 100.0%",)
+    areas = {arm.label: arm.mean for arm in found.arms}
+    assert areas[ANSWER] == pytest.approx((900 * (0.2 + 0.6) / 2 + 100 * 0.6) / 1000)
+    assert areas[ALL] == pytest.approx(0.4)
 
 
 def test_missing_and_unfinished_runs_are_named(tmp_path: Path) -> None:
@@ -76,7 +96,7 @@ def test_two_finished_runs_of_one_pair_are_refused_and_an_unfinished_one_is_pass
 
 def test_a_fork_is_told(tmp_path: Path) -> None:
     write_study(tmp_path, FINALS)
-    (tmp_path / "space.positions-all-s1" / "manifest.json").write_text('{"forked_from": {"run": "a/b"}}')
+    vouch(tmp_path / "space.positions-all-s1", forked_from={"run": "a/b"})
     (note,) = report(tmp_path).notes
     assert note.startswith(f"{tmp_path / 'space.positions-all-s1'} is a fork")
 
@@ -110,3 +130,22 @@ def test_arms_by_name(tmp_path: Path) -> None:
     found = report(tmp_path, baseline="name=a", by=["name"])
     assert found.comparisons[0].differences == {0: pytest.approx(0.2)}
     assert found.comparisons[0].test.p_two_sided == 1.0
+
+
+def test_objectives_are_not_mixed_unless_it_is_said(tmp_path: Path) -> None:
+    write_study(tmp_path, {"objective=reward": [0.5, 0.6], "objective=likelihood": [0.7, 0.8]})
+    results = find_results([str(tmp_path)])
+    with pytest.raises(ConfigError, match=r"different objectives \(likelihood, reward; .*supervised.* --by objective"):
+        compare(results, metric="auc", baseline="reward")
+    report = compare(results, metric="auc", baseline="reward", by=["objective"])
+    assert [arm.label for arm in report.arms] == ["objective=likelihood", "objective=reward"]
+    assert any("arm objective=likelihood is supervised" in note for note in report.notes)
+
+
+def test_two_arms_of_one_objective_are_compared_and_labelled(tmp_path: Path) -> None:
+    """Runs of either kind among themselves need nothing said; supervised arms are called so."""
+    for arm in ("algorithm.shaping=none", "algorithm.shaping=ranks"):
+        for seed in (0, 1):
+            write_run(tmp_path / f"{arm}-{seed}", [arm, f"seed={seed}", "objective=likelihood"])
+    report = compare(find_results([str(tmp_path)]), metric="final", baseline="none")
+    assert sum("is supervised" in note for note in report.notes) == 2

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from esagent.errors import ConfigError
 from esagent.stats.results import find_results, measure, read_result
-from tests.stats.studies import write_run
+from tests.stats.studies import vouch, write_run
 
 EPISODES = 5 * 2 * 3  # directions, antithetic, tasks per step
 
 
 def test_metrics_by_hand(tmp_path: Path) -> None:
     result = read_result(write_run(tmp_path / "a", curve={0: 0.2, 2: 0.6, 4: 0.4}))
-    assert (result.episodes_per_step, result.budget) == (EPISODES, 4 * EPISODES)
+    assert (result.unit, result.budget) == ("episodes", 4 * EPISODES)
     area = measure(result, "auc", result.budget)
     assert area.value == pytest.approx((2 * (0.2 + 0.6) / 2 + 2 * (0.6 + 0.4) / 2) / 4)
     assert area.gain == pytest.approx(area.value - 0.2)
-    half = measure(result, "auc", result.budget // 2)
+    half = measure(result, "auc", result.budget / 2)
     assert half.value == pytest.approx((0.2 + 0.6) / 2)
     assert measure(result, "final", 0).value == 0.4
     heldout = measure(result, "heldout", 0)
@@ -37,10 +38,26 @@ def test_what_a_run_lacks_is_named(tmp_path: Path) -> None:
         measure(read_result(write_run(tmp_path / "b")), "auc", 0)
 
 
+def test_a_curve_against_tokens_by_hand(tmp_path: Path) -> None:
+    """Tokens of the steps on the axis; for the 100 that were left the last value holds."""
+    settings = ["budget.steps=null", "budget.tokens=1000"]
+    run = write_run(tmp_path / "a", settings, curve={0: 0.2, 2: 0.6, 4: 0.4}, costs=[300, 250, 200, 150])
+    result = read_result(run)
+    assert (result.unit, result.budget, result.spent_share) == ("tokens", 1000, 0.9)
+    area = 550 * (0.2 + 0.6) / 2 + 350 * (0.6 + 0.4) / 2 + 100 * 0.4
+    assert measure(result, "auc", 1000).value == pytest.approx(area / 1000)
+    assert measure(result, "auc", 550).value == pytest.approx(0.4)
+    short = write_run(tmp_path / "b", settings, curve={0: 0.2, 4: 0.4}, costs=[300, 250, 200, 150])
+    rows = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (short / "metrics.jsonl").write_text("".join(row for row in rows if '"step": 2, "r' not in row))
+    with pytest.raises(ConfigError, match="no row of step 2"):
+        measure(read_result(short), "auc", 1000)
+
+
 def test_a_run_of_an_earlier_version_has_the_defaults_of_later_settings(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a")
     (path / "config.yaml").write_text("seed: 3\nbudget: {steps: 2}\n")
-    result = read_result(path)
+    result = read_result(vouch(path))
     assert (result.seed, result.config["budget.steps"], result.config["space.name"]) == (3, 2, "bias")
 
 
@@ -49,6 +66,41 @@ def test_damage_is_one_line(tmp_path: Path, name: str, text: str) -> None:
     path = write_run(tmp_path / "a")
     (path / name).write_text(text)
     with pytest.raises(ConfigError, match="is damaged"):
+        read_result(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "says"),
+    [
+        (
+            "config.yaml",
+            "steps: 4",
+            "steps: 5",
+            "config.yaml does not hold the settings of the run: budget.steps was 4, is 5",
+        ),
+        ("metrics.jsonl", "0.6", "0.7", "metrics.jsonl was changed after the run ended; esagent resume"),
+        ("summary.json", "0.3", "0.4", "summary.json is damaged, or does not belong to journal.jsonl; esagent resume"),
+        ("manifest.json", "initial_digest", "initial_digset", "manifest.json is missing or damaged"),
+    ],
+)
+def test_what_the_run_did_not_write_is_refused(tmp_path: Path, name: str, before: str, after: str, says: str) -> None:
+    path = write_run(tmp_path / "a")
+    text = (path / name).read_text()
+    assert before in text
+    (path / name).write_text(text.replace(before, after, 1))
+    with pytest.raises(ConfigError) as caught:
+        read_result(path)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"run {path}: {says}")
+
+
+def test_evaluations_of_an_unfinished_run_are_held_to_its_seal(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "a", finished=False)
+    assert read_result(path).summary is None
+    shutil.copy(write_run(tmp_path / "b", ["seed=1"]) / "metrics.jsonl", path)
+    with pytest.raises(
+        ConfigError, match=r"metrics.jsonl is damaged: the evaluation of state 0 on pool and 3 more are not"
+    ):
         read_result(path)
 
 

@@ -70,6 +70,9 @@ def test_rows_that_repeat_count_once(tmp_path: Path) -> None:
     [
         ("{", "line 2: not JSON"),
         ("[1]", "line 2: not a JSON object"),
+        ("[" * 100_000, "line 2: not JSON"),
+        ('{"question": "x", "answer": NaN}', "line 2: not JSON"),
+        ('{"question": "x\\ud800", "answer": "y"}', "line 2: the text under 'question' holds half of a surrogate pair"),
         ({"question": "x"}, "line 2: no text under 'answer'; it has question"),
         ({"question": "x", "answer": " "}, "line 2: no text under 'answer'"),
         ({"question": ["x"], "answer": "y"}, "line 2: no text under 'question'"),
@@ -83,6 +86,16 @@ def test_bad_rows_are_named_by_line(tmp_path: Path, row: object, part: str) -> N
     with pytest.raises(ConfigError, match=part) as caught:
         JsonlFamily(path)
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\n  \n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_lines_may_end_in_any_way_and_a_mark_may_stand_before_them(tmp_path: Path, end: str, mark: bytes) -> None:
+    rows = [{"question": f"One\u2028{i}\x85two\x0b?", "answer": "ü", "split": "train"} for i in range(3)]
+    text = end.join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (tmp_path / "rows.jsonl").write_bytes(mark + text.encode())
+    found = JsonlFamily(tmp_path / "rows.jsonl").tasks("train", 0, 3)
+    assert sorted(task.prompt for task in found) == [row["question"] for row in rows]
 
 
 def test_many_bad_rows_are_counted(tmp_path: Path) -> None:

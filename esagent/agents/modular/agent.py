@@ -61,8 +61,13 @@ class ModularAgent:
         """max_new_tokens: overrides per module. Raises ConfigError for those and for prompts that do not fit."""
         self.max_turns = max_turns
         self.constrained = constrained
+        self._blank = " " if style == "raw" else ""
         budgets = token_budgets(MAX_NEW_TOKENS[style], max_new_tokens or {})
         self._ask = Asker(load_prompts(prompts, MODULES, FIELDS), budgets, style)
+
+    def written(self, turn: Turn) -> str:
+        """Like the examples of the prompts: raw models write behind the cue and a blank."""
+        return f"{self._blank}{turn.completion.text}"
 
     def run(self, task: Task, env: Environment) -> Run:
         """One episode: at most 2 + 2 * max_turns requests."""

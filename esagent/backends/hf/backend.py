@@ -5,25 +5,18 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import psutil
 import torch
 
 from esagent.backends.base import Applied
-from esagent.backends.hf.check import check_fixed
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
-from esagent.backends.hf.drafts import Drafts
-from esagent.backends.hf.engine import Engine
-from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
-from esagent.backends.hf.network import Network
-from esagent.backends.hf.passes import Passes
-from esagent.backends.hf.prefixes import Prefixes
-from esagent.backends.hf.prompts import PromptStates
+from esagent.backends.hf.engines import free_memory, make_engine
+from esagent.backends.hf.jobs import Job, Meter, Tokens
 from esagent.backends.hf.slots import Hooks, Slots
 from esagent.config.schema import BackendConfig
 from esagent.core.episode import Completion, Cost, Request
@@ -34,10 +27,9 @@ from esagent.spaces.base import Space
 from esagent.spaces.tensors import Setting
 from esagent.spaces.weights import Weights
 
-_TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
-_PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
-_STATES = 1 << 30  # bytes of prompt states kept at most
 _ROWS_AT_ONCE = {"cpu": 256, "cuda": 4096}
+
+_Result = TypeVar("_Result")
 
 
 class HFBackend:
@@ -49,44 +41,22 @@ class HFBackend:
         self._weights = space.parameters if isinstance(space.parameters, Weights) else None
         self._config = config
         self._tokenizer = tokenizer
-        self._network = Network(model, config.deterministic)
         self.meter = Meter()
-        kind = self._network.device.type
+        kind = model.get_input_embeddings().weight.device.type
         if kind == "cpu":
             keep_freed_memory()
             packed = pack_linears(model)
             if self._weights:
                 self._weights.watchers.append(packed.refresh)
-        self._max_tokens = _TOKENS_AT_ONCE[kind]
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
-        sites = {site.path: site.module for site in space.sites}
-        self._hooks = Hooks(sites)
-        low = space.lowest_layer if config.share_trunk else 0
-        self._low = low
-        only = space.answers_only
-        passes = Passes(self._network, self._hooks)
-        self._prefixes = Prefixes(self._network, passes, low, only, space.in_place, self.meter, self._max_tokens)
+        self._hooks = Hooks({site.path: site.module for site in space.sites})
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
-        drafts = Drafts(config.draft, _PASS_TOKENS[kind])
-        states = PromptStates(min(_STATES, _free_memory(self._network.device) // 16))
-        self._engine = Engine(
-            self._network, passes, self._prefixes, self._ending, drafts, states, low, only, self.meter, self._max_tokens
-        )
-        if config.deterministic:
-            self._check_fixed(passes)
+        self._engine = make_engine(model, self._hooks, space, self._ending, config, self.meter)
+        self._network = self._engine.network
         self._alone: dict[Any, int] = {}
         self._numbers = itertools.count(1)
         self._encoded: dict[str, Tokens] = {}
         self._cost = Cost()
-
-    @torch.inference_mode()
-    def _check_fixed(self, passes: Passes) -> None:
-        """Under parameters off the centre, which is zero at first and would hide the terms."""
-        blocks = self.space.parameters.blocks()
-        probe = Perturbation(0, 1, {block.name: 1.0 for block in blocks})
-        module = self.space.parameters.tensors[0].owner
-        self._hooks.use(self.space.terms([None, Setting(module, probe)]))
-        check_fixed(self._network, passes, self.space.lowest_layer, 1)
 
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of the space's partition."""
@@ -95,26 +65,10 @@ class HFBackend:
     @torch.inference_mode()
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order; identical ones once."""
-        started = time.perf_counter()
-        self._alone.clear()
-        slots = Slots(self.space, members)
-        jobs: dict[Any, Job] = {}
-        keys: list[Any] = []
-        for number, request in enumerate(requests):
-            job = self._job(request, slots)
-            key = job if self._config.share_requests else number
-            jobs.setdefault(key, job)
-            keys.append(key)
-        self._hooks.use(self.space.terms(slots.settings))
-        before = self.meter.prompt_tokens
-        outcomes: dict[Any, Outcome] = {}
-        for group in self._groups(jobs):
-            if self._weights and self.space.in_place:
-                setting = slots.settings[jobs[group[0]].slot]
-                self._weights.show(setting.perturbation if setting else None)
-            outcomes.update(zip(group, self._run([jobs[key] for key in group]), strict=True))
+        started, before = time.perf_counter(), self.meter.prompt_tokens
+        jobs, keys, settings = self._prepare(requests, members)
+        outcomes = self._worked(jobs, settings, self._engine.complete)
         completions, seen = [], set()
-        prompt = completion = computed = 0
         for key in keys:
             job, outcome = jobs[key], outcomes[key]
             again = key in seen
@@ -122,20 +76,86 @@ class HFBackend:
             completions.append(
                 Completion(
                     outcome.text,
-                    outcome.reason,
+                    outcome.reason or "length",
                     len(job.prefix) + len(job.prompt),
                     len(outcome.tokens),
                     again,
                 )
             )
-            prompt += len(job.prefix) + len(job.prompt)
-            completion += len(outcome.tokens)
-            computed += 0 if again else 1 + len(outcome.tokens)  # a prompt's last token is read with the answer
+        self._pay(jobs, keys, {key: len(outcome.tokens) for key, outcome in outcomes.items()}, before, started)
+        return completions
+
+    @torch.inference_mode()
+    def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
+        """Mean log-likelihood per token of each text, teacher-forced, identical ones once; see `Backend.score`."""
+        started, before = time.perf_counter(), self.meter.prompt_tokens
+        jobs, keys, settings = self._prepare(requests, members, texts)
+        found = self._worked(jobs, settings, self._engine.likelihoods)
+        self._pay(jobs, keys, {key: len(job.answer) for key, job in jobs.items()}, before, started)
+        return [found[key] for key in keys]
+
+    def _prepare(
+        self, requests: Sequence[Request], members: Sequence[Perturbation], texts: Sequence[str] | None = None
+    ) -> tuple[dict[Any, Job], list[Any], Sequence[Setting | None]]:
+        """The distinct jobs by key, the key of each request, and the parameters of each slot.
+
+        texts: of each request the answer that is to be scored.
+        """
+        self._alone.clear()
+        slots = Slots(self.space, members)
+        jobs: dict[Any, Job] = {}
+        keys: list[Any] = []
+        for number, request in enumerate(requests):
+            job = self._job(request, slots)
+            if texts is not None:
+                answer = self._answer(request, texts[number])
+                job = replace(job, max_new=len(answer), stop=(), choices=(), temperature=0.0, seed=0, answer=answer)
+            key = job if self._config.share_requests else number
+            jobs.setdefault(key, job)
+            keys.append(key)
+        self._hooks.use(self.space.terms(slots.settings))
+        return jobs, keys, slots.settings
+
+    def _answer(self, request: Request, text: str) -> Tokens:
+        """`text` with its end, if it does not have one: what stops the request, or the end of the text.
+
+        A closed question needs none.
+        """
+        if request.choices or any(stop in text for stop in request.stop):
+            tokens = self._encode(text)
+        elif request.stop:
+            tokens = self._encode(text + request.stop[0])
+        else:
+            tokens = (*self._encode(text), self._tokenizer.eos_token_id)
+        if not tokens:
+            raise RunError(f"module {request.module}: an empty text has no likelihood")
+        return tokens
+
+    def _pay(
+        self, jobs: Mapping[Any, Job], keys: Sequence[Any], answers: Mapping[Any, int], before: int, started: float
+    ) -> None:
+        """Count a call that began at `started`. answers: tokens of each job's; before: tokens of prompts until then."""
+        prompt = sum(len(jobs[key].prefix) + len(jobs[key].prompt) for key in keys)
+        completion = sum(answers[key] for key in keys)
+        computed = sum(1 + count for count in answers.values())  # a prompt's last token is read with the answer
         computed += self.meter.prompt_tokens - before
         shared = max(0, prompt + completion - computed)  # below 0 where work was lost to a lack of memory
-        seconds = time.perf_counter() - started
-        self._cost = self._cost + Cost(prompt, completion, shared, len(requests), 0.0, seconds)
-        return completions
+        self._cost += Cost(prompt, completion, shared, len(keys), 0.0, time.perf_counter() - started)
+
+    def _worked(
+        self,
+        jobs: Mapping[Any, Job],
+        settings: Sequence[Setting | None],
+        work: Callable[[Sequence[Job]], list[_Result]],
+    ) -> dict[Any, _Result]:
+        """What `work` makes of each job, by key, under its parameters."""
+        done: dict[Any, _Result] = {}
+        for group in self._groups(jobs):
+            if self._weights and self.space.in_place:
+                setting = settings[jobs[group[0]].slot]
+                self._weights.show(setting.perturbation if setting else None)
+            done.update(zip(group, self._run([jobs[key] for key in group], work), strict=True))
+        return done
 
     def _groups(self, jobs: Mapping[Any, Job]) -> list[list[Any]]:
         """Keys of the jobs that one batch may answer: all, or those under the same parameters."""
@@ -178,34 +198,20 @@ class HFBackend:
             self._encoded[text] = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return self._encoded[text]
 
-    def _run(self, jobs: list[Job]) -> list[Outcome]:
-        """All jobs to their end, in batches of bounded size; neighbours share most."""
-        self._prefixes.prepare(jobs)
+    def _run(self, jobs: list[Job], work: Callable[[Sequence[Job]], list[_Result]]) -> list[_Result]:
+        """What `work` makes of all jobs, in batches of bounded size; neighbours share most."""
+        self._engine.prepare(jobs)
         order = sorted(range(len(jobs)), key=lambda i: (jobs[i].prefix, jobs[i].prompt, jobs[i].slot))
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, _Result] = {}
         while len(outcomes) < len(order):
             part = order[len(outcomes) : len(outcomes) + self._max_rows]
-            part = part[: self._fitting([jobs[i] for i in part])]
+            # What a batch keeps takes a quarter of the free memory at most.
+            part = part[: self._engine.fitting([jobs[i] for i in part], free_memory(self._network.device) // 4)]
             try:
-                outcomes.update(zip(part, self._engine.complete([jobs[i] for i in part]), strict=True))
+                outcomes.update(zip(part, work([jobs[i] for i in part]), strict=True))
             except (torch.OutOfMemoryError, RuntimeError) as error:
                 self._shrink(error, len(part))
         return [outcomes[i] for i in range(len(jobs))]
-
-    def _fitting(self, jobs: Sequence[Job]) -> int:
-        """How many of the next jobs fit one batch: what they keep takes a quarter of the free memory at most."""
-        net = self._network
-        per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
-        room = _free_memory(net.device) // 4
-        memory = 0
-        kept: set[Any] = set()
-        for count, job in enumerate(jobs):
-            name = (job.prefix, job.prompt, None if self.space.answers_only else job.slot)
-            memory += (job.max_new + 1 + (0 if name in kept else len(job.prompt))) * per_slot
-            kept.add(name)
-            if count and memory > room:
-                return count
-        return len(jobs)
 
     def _shrink(self, error: Exception, rows: int) -> None:
         """After running out of memory: half the rows next time. Any other error goes on up."""
@@ -222,7 +228,7 @@ class HFBackend:
     def apply(self, update: Update) -> Applied:
         """Move the centre; every prefix computed under the old one is dropped."""
         applied = self.space.parameters.apply(update)
-        self._prefixes.forget()
+        self._engine.forget()
         return applied
 
     def digest(self) -> str:
@@ -236,7 +242,7 @@ class HFBackend:
     def load(self, path: Path) -> None:
         """Read what `save` wrote."""
         self.space.parameters.load(path)
-        self._prefixes.forget()
+        self._engine.forget()
 
     def forget_optimiser(self) -> None:
         """Keep the searched parameters and start the optimiser anew."""
@@ -244,18 +250,7 @@ class HFBackend:
 
     def cost(self) -> Cost:
         """Everything generated so far; FLOPs are those really done, 2 per parameter and token."""
-        net, meter = self._network, self.meter
-        flops = 2.0 * (
-            net.layer_parameters * (meter.trunk_tokens * self._low + meter.upper_tokens * (net.depth - self._low))
-            + net.head_parameters * meter.head_tokens
-        )
-        return replace(self._cost, flops=flops)
-
-
-def _free_memory(device: torch.device) -> int:
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return int(psutil.virtual_memory().available)
+        return replace(self._cost, flops=self._engine.flops())
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:

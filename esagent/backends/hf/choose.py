@@ -16,6 +16,12 @@ NONFINITE = -1
 """Stands for a token where the logits were not finite."""
 
 
+def best(logits: Tensor) -> Tensor:
+    """Most likely token of each row, [rows]; NONFINITE where the logits are not finite. logits: [rows, vocabulary]."""
+    top, index = logits.max(-1)
+    return torch.where(torch.isfinite(top), index, NONFINITE)
+
+
 def pick(job: Job, generated: Sequence[int], logits: Tensor) -> int:
     """Next token of a sampled or constrained job. logits: [vocabulary]."""
     if not bool(torch.isfinite(logits.max())):

@@ -63,7 +63,7 @@ class Live:
         return max(len(outcome.tokens) for outcome in self.outcomes)
 
 
-class Engine:
+class PackedEngine:
     """Runs jobs on a network.
 
     low: the lowest searched layer; 0 turns trunk sharing off.
@@ -95,6 +95,43 @@ class Engine:
         self._meter = meter
         self._max_tokens = max_tokens
 
+    @property
+    def network(self) -> Network:
+        """The model as it is driven here."""
+        return self._net
+
+    def prepare(self, jobs: Sequence[Job]) -> None:
+        """Compute the prefixes of these jobs."""
+        self._prefixes.prepare(jobs)
+
+    def forget(self) -> None:
+        """The centre moved: drop the prefixes computed under it."""
+        self._prefixes.forget()
+
+    def fitting(self, jobs: Sequence[Job], room: int) -> int:
+        """How many of the next jobs keep no more than `room` bytes of keys and values; one at least.
+
+        Answers that are scored go through the layers in one pass, and are bounded by what a pass takes too.
+        """
+        net = self._net
+        per_slot = 2 * net.depth * net.kv_heads * net.head_dim * net.dtype.itemsize
+        memory = tokens = 0
+        kept: set[Hashable] = set()
+        for count, job in enumerate(jobs):
+            name = (job.prefix, job.prompt, None if self._answers_only else job.slot)
+            memory += (job.max_new + 1 + (0 if name in kept else len(job.prompt))) * per_slot
+            kept.add(name)
+            tokens += len(job.answer)  # all in one pass
+            if count and (memory > room or tokens > self._max_tokens):
+                return count
+        return len(jobs)
+
+    def flops(self) -> float:
+        """2 per weight and token."""
+        net, meter = self._net, self._meter
+        trunk, upper = net.parameters(0, self._low), net.parameters(self._low, net.depth)
+        return 2.0 * (trunk * meter.trunk_tokens + upper * meter.upper_tokens + net.head_parameters * meter.head_tokens)
+
     def complete(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run jobs, whose prefixes are prepared, to their end."""
         live = self.start(jobs)
@@ -103,6 +140,17 @@ class Engine:
             self.advance(live)
             live = _remaining(live)
         return outcomes
+
+    def likelihoods(self, jobs: Sequence[Job]) -> list[float]:
+        """Mean log-likelihood per token of each job's `answer`, in nats, all rows in one pass.
+
+        Not finite where logits are not. Prefixes must be prepared.
+        """
+        states = self._feed(self.start(jobs), [(job.prompt[-1], *job.answer[:-1]) for job in jobs])
+        tokens = [token for job in jobs for token in job.answer]
+        slots = [job.slot for job in jobs for _ in job.answer]
+        found = self._passes.log_likelihoods(states, tokens, slots).double().cpu()
+        return [float(part.mean()) for part in found.split([len(job.answer) for job in jobs])]
 
     def start(self, jobs: Sequence[Job]) -> Live:
         """Compute the prompts of `jobs`, all but their last token."""
@@ -207,7 +255,6 @@ class Engine:
 
     def advance(self, live: Live) -> None:
         """One pass: every unfinished row gains at least one token."""
-        net, meter = self._net, self._meter
         going = sum(not outcome.reason for outcome in live.outcomes)
         guesses = [
             NOTHING if out.reason else self._drafts.guess(job, out.tokens, going)
@@ -218,6 +265,21 @@ class Engine:
             (max(out.tokens[-1], 0) if out.tokens else job.prompt[-1], *guess.tokens)
             for job, out, guess in zip(live.jobs, live.outcomes, guesses, strict=True)
         ]
+        states = self._feed(live, feeds)
+        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
+        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
+        picked = iter(self._picked(live, feeds, states))
+        at = 0
+        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
+            size = 1 + len(guess.tokens)
+            if not outcome.reason:
+                own = chosen[at : at + size] if job.greedy else [next(picked)]
+                self._take(job, outcome, own, guess)
+            at += size
+
+    def _feed(self, live: Live, feeds: Sequence[Tokens]) -> Tensor:
+        """The next tokens of all rows through all layers: states [T, hidden] of the last one, row after row."""
+        net = self._net
         places = [
             len(j.prefix) + len(j.prompt) - 1 + len(o.tokens) for j, o in zip(live.jobs, live.outcomes, strict=True)
         ]
@@ -231,18 +293,9 @@ class Engine:
             [len(feed) for feed in feeds],
             [job.slot for job in live.jobs],
         )
-        meter.upper_tokens += len(states)
-        meter.head_tokens += len(states)
-        slots = [job.slot for job, feed in zip(live.jobs, feeds, strict=True) for _ in feed]
-        chosen = self._passes.greedy(states, slots).tolist() if any(job.greedy for job in live.jobs) else []
-        picked = iter(self._picked(live, feeds, states))
-        at = 0
-        for job, outcome, guess in zip(live.jobs, live.outcomes, guesses, strict=True):
-            size = 1 + len(guess.tokens)
-            if not outcome.reason:
-                own = chosen[at : at + size] if job.greedy else [next(picked)]
-                self._take(job, outcome, own, guess)
-            at += size
+        self._meter.upper_tokens += len(states)
+        self._meter.head_tokens += len(states)
+        return states
 
     def _picked(self, live: Live, feeds: Sequence[Tokens], states: Tensor) -> list[int]:
         """Next tokens of the unfinished rows that are sampled or constrained, in order; many rows' logits at once."""

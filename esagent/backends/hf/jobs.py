@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
 Tokens = tuple[int, ...]
 SlotKey = tuple[Hashable, ...]
@@ -25,6 +26,7 @@ class Job:
     slot: index of its parameters in this call; slot_key: the same, valid beyond this call.
     prefix, prompt: token ids; the prefix's keys and values are computed once per slot, unless it stands `alone`.
     choices: token sequences of which the completion must be one; () for free text.
+    answer: the completion whose likelihood is asked for; () where one is to be found.
     """
 
     slot: int
@@ -37,6 +39,7 @@ class Job:
     temperature: float = 0.0
     seed: int = 0
     alone: int = 0
+    answer: Tokens = ()
 
     @property
     def prefix_key(self) -> PrefixKey:
@@ -59,7 +62,7 @@ class Outcome:
     """Tokens generated so far (the stop token included) and, once finished, why it ended and its text."""
 
     tokens: list[int]
-    reason: str = ""
+    reason: Literal["", "stop", "length", "nonfinite"] = ""
     text: str = ""
 
 

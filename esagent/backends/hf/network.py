@@ -37,25 +37,15 @@ ALL_ATTENTION_FUNCTIONS.register(ATTENTION, _packed_attention)
 
 
 class Network:
-    """Embedding, layers and head of a causal language model.
+    """Embedding, layers and head of a causal language model, all of whose layers are full attention.
 
     chunk: tokens that every product is computed for at a time, so that its result for one of them depends on no other;
-    0 leaves the shapes open (`fixed` chooses). Raises EnvironmentFailure for a model that cannot be driven so.
+    0 leaves the shapes open (`fixed` chooses). Raises EnvironmentFailure for a model that cannot be driven with
+    fixed shapes.
     """
 
     def __init__(self, model: Any, fixed: bool = False) -> None:
         config = model.config
-        if not hasattr(model, "model") or not hasattr(model.model, "layers") or not hasattr(model.model, "rotary_emb"):
-            raise EnvironmentFailure(
-                f"backend=hf cannot batch a population over {type(model).__name__}: it needs a decoder with "
-                "model.layers and model.rotary_emb (Llama, Qwen2, Qwen3 and relatives)"
-            )
-        kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-        if kinds != {"full_attention"}:
-            raise EnvironmentFailure(
-                f"backend=hf cannot batch a population over {type(model).__name__}: its layers are "
-                f"{', '.join(sorted(kinds))}; only full attention is supported"
-            )
         rope = getattr(model.model.rotary_emb, "rope_type", "default")
         if fixed and rope in _MOVING_ANGLES:
             raise EnvironmentFailure(
@@ -75,12 +65,16 @@ class Network:
         weight = self.body.embed_tokens.weight
         self.dtype: torch.dtype = weight.dtype
         self.device: torch.device = weight.device
-        self.layer_parameters = sum(p.numel() for p in self.layers[0].parameters())
         self.head_parameters = weight.numel()
         self._head: Any = model.lm_head
         self.chunk = _CHUNK[self.device.type] if fixed else 0
         self.shape = Shape(self.kv_heads, groups, self.dtype, self.device, fixed)
         self.head_rows = self.chunk or max(64, (1 << 26) // self.vocabulary)  # states at once: logits are large
+        self.exact_rows = self.chunk or max(16, (1 << 24) // self.vocabulary)  # ... where they are taken in fp32
+
+    def parameters(self, low: int, high: int) -> int:
+        """Weights of layers [low, high)."""
+        return sum(p.numel() for layer in self.layers[low:high] for p in layer.parameters())
 
     def store(self, low: int, high: int, entries: int, width: int) -> KVStore:
         """Room for the keys and values of `entries` texts of up to `width` tokens in layers [low, high).
@@ -144,3 +138,11 @@ class Network:
         within = logits.gather(1, places).argmax(-1)
         index = places.gather(1, within[:, None])[:, 0]
         return torch.where(torch.isfinite(best), index, -1)
+
+    def log_likelihoods(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """log softmax(logits)[token] of each state's token, fp32 [T]; not finite where the logits are not.
+
+        hidden: [T, hidden]; tokens: [T].
+        """
+        logits = self.logits(hidden).float()
+        return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(-1)

@@ -94,6 +94,22 @@ class Passes:
                 found.append(net.greedy(_filled(part, net.chunk))[: len(part)])
         return torch.cat(found)
 
+    def log_likelihoods(self, states: Tensor, tokens: Sequence[int], slots: Sequence[int]) -> Tensor:
+        """log p(tokens[t]) behind state t under the parameters of slots[t], fp32 [T]; not finite where logits are not.
+
+        Part by part, so that the fp32 logits of all states are never kept.
+        """
+        net, found = self._net, []
+        rows, device = net.exact_rows, net.device
+        parts = (
+            t.split(rows) for t in (states, torch.tensor(tokens, device=device), torch.tensor(slots, device=device))
+        )
+        for part, wanted, slot in zip(*parts, strict=True):
+            with self._hooks.tokens(_filled(slot, net.chunk)):
+                scores = net.log_likelihoods(_filled(part, net.chunk), _filled(wanted, net.chunk))
+            found.append(scores[: len(part)])
+        return torch.cat(found)
+
 
 def _filled(rows: Tensor, size: int) -> Tensor:
     """`rows` and zeros (the neutral slot, token 0, states of 0) behind them, `size` in all or as many as there are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from esagent.runs.export import hf, hooks, peft
 from esagent.runs.export.page import page
 from esagent.runs.export.trained import Trained, load_trained
 from esagent.runs.states import State, find_state
+
+_FACTS = "export.json"
 
 _WRITE: Mapping[str, Callable[[Trained, Path], None]] = {"peft": peft.write, "hf": hf.write, "hooks": hooks.write}
 
@@ -67,7 +70,8 @@ def export(run: RunDirectory, format: str | None, wanted: str, output: Path | No
 
 def _check_free(output: Path) -> None:
     try:
-        taken = output.exists() and (not output.is_dir() or any(output.iterdir()))
+        # The folder one stands in cannot be put in the place of another, not even when it is empty.
+        taken = output.exists() and (not output.is_dir() or any(output.iterdir()) or output.samefile(Path.cwd()))
     except OSError as error:
         raise ConfigError(f"--output {output}: {error.strerror}") from error
     if taken:
@@ -81,13 +85,14 @@ def _write(trained: Trained, format: str, output: Path) -> None:
         with reporting("write", output):
             draft.mkdir(parents=True)
             facts = describe(trained, format)
-            (draft / "export.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+            (draft / _FACTS).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
             (draft / "README.md").write_text(page(facts))
             _copy_prompts(trained.state, trained.agent.modules, draft / "prompts")
             try:
                 _WRITE[format](trained, draft)
             except SafetensorError as error:  # how safetensors reports a disk that is full
                 raise EnvironmentFailure(f"cannot write {output}: {error}") from error
+            _open_to_others(draft)
             os.replace(draft, output)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -95,6 +100,14 @@ def _write(trained: Trained, format: str, output: Path) -> None:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
         raise
+
+
+def _open_to_others(folder: Path) -> None:
+    """Give all files the mode that the umask gives, for safetensors makes its own for their owner alone."""
+    mode = stat.S_IMODE((folder / _FACTS).stat().st_mode)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
 
 
 def describe(trained: Trained, format: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Format `peft`: one LoRA folder per module, read by `peft.PeftModel.from_pretrained`.
 
-peft adds (lora_alpha / r) (B (A x) + b). With lora_alpha = r that is the change itself: A and B R of a core as lora_A
-and lora_B; a vector as the bias b of a lora_B of rank 1 whose matrices are 0 (peft's `lora_bias`).
+peft adds (lora_alpha / r) (B (A x) + b). With lora_alpha = r that is the change itself: A and B of a lora, A and B R of
+a core as lora_A and lora_B; a vector as the bias b of a lora_B of rank 1 whose matrices are 0 (peft's `lora_bias`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,54 @@
+"""How fast a machine is: useful FLOPs and numbers of noise a second, timed here where it is this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from esagent.config.schema import Config, DType
+
+UTILISATION = 0.35  # share of a large matrix product's rate that generation reaches
+GPU_FLOPS = 1e14  # useful work a second on a GPU that is not there to be timed
+GPU_NOISE = 1e10  # numbers of noise, made and added, a second on one
+_NOISE = 1 << 18
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Per second; `source` says in words where the rates come from."""
+
+    flops: float
+    noise: float
+    source: str
+
+
+def rate_of(config: Config) -> Rate:
+    """The rates of the device that `config` asks for, in the model's number format."""
+    import torch
+
+    from esagent.core.noise import gaussian
+
+    wanted = config.backend.device
+    device = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        return Rate(GPU_FLOPS, GPU_NOISE, "assumed for a GPU: there is none here to time")
+    dtype = torch.float32 if config.model.dtype is DType.float32 else torch.bfloat16
+    left = torch.ones(2048, 1024, dtype=dtype, device=device)
+    right = torch.ones(1024, 1024, dtype=dtype, device=device)
+    product = _fastest(lambda: (left @ right)[0, 0].item())  # reading a value waits for the device
+    noise = GPU_NOISE
+    if device == "cpu":
+        noise = _NOISE / _fastest(lambda: gaussian(0, "rate", 0, _NOISE).add_(1.0))
+    source = f"{UTILISATION:.0%} of a matrix product timed here just now"
+    return Rate(UTILISATION * 2.0 * 2048 * 1024 * 1024 / product, noise, source)
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of ten calls: others may be using the machine too."""
+    best = float("inf")
+    for _ in range(10):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
