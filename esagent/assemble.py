@@ -130,7 +130,7 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
 def make_scales(config: Config, blocks: tuple[Block, ...], modules: Sequence[str] = ()) -> Scales:
     """Sigma and step size of `blocks`. modules: the agent's, searched or not.
 
-    Raises ConfigError for a factor of none of these.
+    Raises ConfigError for a factor of none of these, and for a block without numbers.
     """
     names = [block.name for block in blocks]
     own = sigma_factors(config)
@@ -142,6 +142,8 @@ def make_scales(config: Config, blocks: tuple[Block, ...], modules: Sequence[str
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
     steps = known_steps(config)
     total = sum(block.size for block in blocks)
+    if not all(block.size for block in blocks):
+        raise ConfigError(f"space.parts={config.space.parts}: only {total} numbers are searched; at most {total}")
     factors = {
         block.name: own.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
         for block in blocks
