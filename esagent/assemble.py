@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.config.blocks import idle_factors
 from esagent.config.nearest import suggest
-from esagent.config.schema import Config, Normalise, ScheduleConfig, SigmaConfig
+from esagent.config.schema import Config, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
@@ -39,20 +41,21 @@ class Facts:
 class Scales:
     """sigma_t per block (schedule times the block's factor) and the step size per block.
 
-    With `normalise` a step is alpha_t perturbation lengths, alpha_t sigma_t[b]; otherwise it is alpha_t itself, as in
-    ES at Scale (arXiv 2509.24372).
+    A step size is step_factor * alpha_t, as in ES at Scale (arXiv 2509.24372), or that times the block's sigma_t where
+    it follows sigma: then alpha counts perturbation lengths.
     """
 
     sigma: Schedule
     alpha: Schedule
     factors: Mapping[str, float]
-    normalise: bool  # by any norm
+    follows_sigma: bool
+    step_factor: float = 1.0
 
     def at(self, step: int) -> tuple[dict[str, float], dict[str, float]]:
         """(sigma, step size) of `step`, both {block: value}."""
         sigma = {name: self.sigma(step) * factor for name, factor in self.factors.items()}
-        alpha = self.alpha(step)
-        return sigma, {name: alpha * scale if self.normalise else alpha for name, scale in sigma.items()}
+        alpha = self.alpha(step) * self.step_factor
+        return sigma, {name: alpha * scale if self.follows_sigma else alpha for name, scale in sigma.items()}
 
 
 @dataclass(frozen=True)
@@ -110,21 +113,33 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
         allocator=make_allocator(config.allocation),
-        scales=_scales(config, backend.blocks()),
+        scales=make_scales(config, backend.blocks()),
         facts=facts,
     )
 
 
-def _scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+def make_scales(config: Config, blocks: tuple[Block, ...]) -> Scales:
+    """The scales of a run over `blocks`. Raises ConfigError for a factor of no block and a block without numbers."""
     names = [block.name for block in blocks]
-    unknown = [name for name in config.sigma.modules if name not in names]
+    own = config.sigma.modules
+    unknown = [name for name in own if name not in (*names, *idle_factors(config))]
     if unknown:
         raise ConfigError(f"sigma.modules.{unknown[0]}: no such block is searched; {suggest(unknown[0], names)}")
+    total = sum(block.size for block in blocks)
+    if not all(block.size for block in blocks):
+        raise ConfigError(f"space.parts={config.space.parts}: only {total} numbers are searched; at most {total}")
+    factors = {
+        block.name: own.get(block.name, 1.0) * (math.sqrt(total / block.size) if config.sigma.by_size else 1.0)
+        for block in blocks
+    }
+    members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
+    counted = {StepFactor.one: 1, StepFactor.sqrt_blocks: len(blocks), StepFactor.sqrt_members: members}
     return Scales(
         sigma=_schedule(config.sigma, config.budget.steps),
         alpha=_schedule(config.algorithm.step, config.budget.steps),
-        factors={name: config.sigma.modules.get(name, 1.0) for name in names},
-        normalise=config.algorithm.normalise is not Normalise.none,
+        factors=factors,
+        follows_sigma=config.algorithm.step_follows is StepFollows.sigma,
+        step_factor=math.sqrt(counted[config.algorithm.step_factor]),
     )
 
 

@@ -146,7 +146,8 @@ def _search(
         population = parts.strategy.ask(step, allocation)
         tasks = step_tasks(parts.pools.pool, config.seed, step, budget.tasks_per_step)
         rollout = scored_rollout(parts, population.members, tasks)
-        update = parts.strategy.tell(population, rollout.rewards, step_size=step_size)
+        groups = [task.group for task in tasks if task.id not in rollout.dropped]
+        update = parts.strategy.tell(population, rollout.rewards, step_size=step_size, groups=groups)
         applied = backend.apply(update)
         blamed = blame_counts([episode.score for episode in rollout.episodes], agent.modules)
         credit = update_credit(credit, blamed)

@@ -1,16 +1,20 @@
 """Evolution strategies (Salimans et al. 2017, arXiv 1703.03864) on blocks of a model's parameters.
 
-One estimator; the published variants are settings of it. Member j of direction i is theta + sign_j * sigma_b * eps_i on
-the blocks b that the allocation gives the direction. With fitness f_j (mean reward over the step's tasks) and shaped
-weights z = shape(f),
+One estimator; the published variants are settings of it (conf/algorithm/, docs/methods.md). Member j of direction i is
+theta + sign_j * sigma_b * eps_i on the blocks b that the allocation gives the direction. With rewards r_j on the step's
+tasks and shaped weights z = shape(r),
 
     g_b = 1/n_b sum_i d_i eps_i    (esagent.core.estimate),    theta_b <- theta_b + alpha_b g_b.
 
     symbol     argument
     alpha_b    step_size[b] of `tell`
-    shape      shaping: none (centred rewards), zscore, ranks
+    shape      shaping: none (centred rewards), zscore, block_zscore, ranks, group
     n_b        norm: a block's own directions ("block") or all of the step ("total")
+    1/sigma_b  divide_by_sigma: d_i / sigma_b in place of d_i, an estimate of the gradient
     rule       plain, momentum (heavy ball), adam (Kingma and Ba 2015, arXiv 1412.6980)
+    pull       with it, theta_b <- theta_b + alpha_b g_b - pull alpha_b (theta_b - its value at the start of the run)
+    control    shuffled: the members' rewards are permuted by a key of the step, so that they say nothing about the
+               directions; frozen: every alpha_b is 0
 
 With `normalise` the backend divides g_b by an RMS, so that alpha_b is a length; the sign of the
 estimate then decides alone, which is why equal rewards must give no terms at all.
@@ -27,9 +31,9 @@ from numpy.typing import NDArray
 
 from esagent.allocation.base import Allocation
 from esagent.core.estimate import NormName, estimate_terms
-from esagent.core.noise import direction_seed, partition_key
+from esagent.core.noise import direction_seed, key, partition_key, permutation
 from esagent.core.population import Perturbation, Population, Update
-from esagent.core.shaping import SHAPINGS, ShapingName, member_fitness
+from esagent.core.shaping import ShapingName, shape
 from esagent.errors import RunError
 
 
@@ -44,6 +48,11 @@ class EvolutionStrategy:
     normalise: Literal["none", "block", "total"] = "total"
     rule: Literal["plain", "momentum", "adam"] = "plain"
     momentum: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    divide_by_sigma: bool = False
+    pull: float = 0.0
+    control: Literal["none", "shuffled", "frozen"] = "none"
 
     def ask(self, step: int, allocation: Allocation) -> Population:
         """The population of `step`: 2N members when antithetic (twins side by side, + first), N otherwise."""
@@ -68,18 +77,22 @@ class EvolutionStrategy:
 
         A member with a reward that is not finite ranks worst. Equal rewards, or a step in which every member failed,
         give an update without terms and with step sizes 0: the centre stays, whatever the rule remembers.
-        `groups` changes nothing here: a member's fitness is its plain mean over tasks.
+        groups: the group of each task, which shaping `group` uses.
 
         Raises RunError when the shape of `rewards` does not fit the population.
         """
         if rewards.ndim != 2 or rewards.shape[0] != len(population.members) or rewards.shape[1] == 0:
             raise RunError(f"rewards {rewards.shape} do not fit {len(population.members)} members and at least 1 task")
-        weights = SHAPINGS[self.shaping](member_fitness(rewards))
-        terms = estimate_terms(population, weights, self.norm)
+        if self.control == "shuffled":
+            rewards = rewards[permutation(key("shuffled", self.seed, population.step), len(rewards))]
+        blocks = [tuple(sorted(member.sigma)) for member in population.members]
+        weights = shape(self.shaping, rewards, groups=groups, blocks=blocks)
+        terms = estimate_terms(population, weights, self.norm, self.divide_by_sigma)
+        moves = bool(terms) and self.control != "frozen"
         return Update(
             step=population.step,
             terms=terms,
-            step_size={name: float(size) if terms else 0.0 for name, size in step_size.items()},
+            step_size={name: float(size) if moves else 0.0 for name, size in step_size.items()},
             rule=self.rule,
             normalise=self.normalise,
             scalars=self._scalars(),
@@ -87,8 +100,9 @@ class EvolutionStrategy:
         )
 
     def _scalars(self) -> dict[str, float]:
+        scalars = {"pull": self.pull} if self.pull else {}
         if self.rule == "momentum":
-            return {"momentum": self.momentum}
+            scalars["momentum"] = self.momentum
         if self.rule == "adam":
-            return {"beta1": self.momentum or 0.9, "beta2": 0.999}
-        return {}
+            scalars |= {"beta1": self.beta1, "beta2": self.beta2}
+        return scalars

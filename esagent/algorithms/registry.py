@@ -1,4 +1,4 @@
-"""Search algorithms by name."""
+"""Search algorithms by name. They are compositions around one estimator (conf/algorithm/)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from esagent.algorithms.es import EvolutionStrategy
 from esagent.config.schema import AlgorithmConfig
 from esagent.errors import ConfigError
 
-ALGORITHMS = ("es",)
+ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 
 
 def make_strategy(config: AlgorithmConfig, seed: int) -> Strategy:
     """The strategy `config` describes, its noise keyed by `seed`. Raises ConfigError for an unknown name."""
-    if config.name != "es":
+    if config.name not in ALGORITHMS:
         raise ConfigError(f"algorithm.name={config.name!r} is not known; choose from {', '.join(ALGORITHMS)}")
     return EvolutionStrategy(
         seed=seed,
@@ -22,4 +22,9 @@ def make_strategy(config: AlgorithmConfig, seed: int) -> Strategy:
         normalise=config.normalise.value,
         rule=config.rule.value,
         momentum=config.momentum,
+        beta1=config.beta1,
+        beta2=config.beta2,
+        divide_by_sigma=config.divide_by_sigma,
+        pull=config.pull,
+        control=config.control.value,
     )

@@ -34,3 +34,12 @@ def searched_blocks(config: Config, depth: int | None) -> tuple[str, ...]:
         return tuple(f"layer-{layer:02d}" for layer in parse_layers(space.layers, depth))
     except ConfigError:  # told where layers are checked
         return ()
+
+
+def idle_factors(config: Config) -> tuple[str, ...]:
+    """What `sigma.modules` may name although there is no such block: what agent=... says of the modules that ship.
+
+    It means nothing where blocks are not modules, and to an agent of the user's.
+    """
+    acts = config.space.partition == "module" and config.agent.target is None
+    return () if acts else names.MODULES.get(config.agent.name, ())

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from esagent.config import names
-from esagent.config.blocks import searched_blocks
+from esagent.config.blocks import idle_factors, searched_blocks
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
+from esagent.config.methods import method_problems
 from esagent.config.nearest import suggest
 from esagent.config.ranges import range_problems
 from esagent.config.schema import Config, Rule, ScheduleKind, Select, SpaceConfig, TaskConfig
@@ -25,7 +26,20 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def check(config: Config) -> None:
     """Raises ConfigError with one line per problem: where, the value, and what would be valid."""
-    parts = (range_problems, _names, _model, _agent, _task, _algorithm, _schedules, _space, _turns, _budget, _init)
+    parts = (
+        range_problems,
+        _names,
+        _model,
+        _agent,
+        _task,
+        _algorithm,
+        method_problems,
+        _schedules,
+        _space,
+        _turns,
+        _budget,
+        _init,
+    )
     problems = [line for part in parts for line in part(config)]
     if problems:
         raise ConfigError(*problems)
@@ -184,7 +198,7 @@ def _space(config: Config) -> Iterator[str]:
                     yield f"sigma.modules.{module}: not a module of this agent; {suggest(module, modules)}"
     if space.partition != "module" and (blocks := searched_blocks(config, depth)):
         for name in config.sigma.modules:
-            if name not in blocks:
+            if name not in (*blocks, *idle_factors(config)):
                 yield f"sigma.modules.{name}: no block of space.partition={space.partition}; {suggest(name, blocks)}"
 
 

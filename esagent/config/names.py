@@ -8,7 +8,7 @@ from __future__ import annotations
 BACKENDS = ("hf",)
 AGENTS = ("modular", "react")
 TASKS = ("toolbox", "jsonl")
-ALGORITHMS = ("es",)
+ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = ("uniform", "joint")
 SPACES = ("bias", "core", "lora", "full", "lowrank")
 WEIGHT_SPACES = ("full", "lowrank")

@@ -31,11 +31,14 @@ class ScheduleKind(Enum):
 
 
 class Shaping(Enum):
-    """How rewards become weights: raw differences, z-score over all members, centred ranks."""
+    """How rewards become weights: raw differences, z-score over all members or over those of a block, centred ranks,
+    or the mean of every task group subtracted and all divided by one spread (group)."""
 
     none = "none"
     zscore = "zscore"
+    block_zscore = "block_zscore"
     ranks = "ranks"
+    group = "group"
 
 
 class UpdateNorm(Enum):
@@ -71,6 +74,29 @@ class Rule(Enum):
     plain = "plain"
     momentum = "momentum"
     adam = "adam"
+
+
+class StepFollows(Enum):
+    """sigma: a block's step size is alpha_t times its sigma_t. none: it is alpha_t itself."""
+
+    sigma = "sigma"
+    none = "none"
+
+
+class StepFactor(Enum):
+    """What alpha_t is multiplied by: nothing, the root of the number of blocks, or of the number of members."""
+
+    one = "one"
+    sqrt_blocks = "sqrt_blocks"
+    sqrt_members = "sqrt_members"
+
+
+class Control(Enum):
+    """none: the method. shuffled: rewards change hands among the members. frozen: every step size is 0."""
+
+    none = "none"
+    shuffled = "shuffled"
+    frozen = "frozen"
 
 
 class Select(Enum):
@@ -139,11 +165,18 @@ class AlgorithmConfig:
     directions: int = 24  # noise vectors per step
     antithetic: bool = True  # each evaluated at +eps and -eps: two members per direction
     shaping: Shaping = Shaping.none
+    divide_by_sigma: bool = False  # the estimate is one of the gradient, as in MeZO
     rule: Rule = Rule.plain
     momentum: float = 0.0
+    beta1: float = 0.9  # adam only
+    beta2: float = 0.999  # adam only
     update_norm: UpdateNorm = UpdateNorm.block
-    normalise: Normalise = Normalise.block  # other than none: `step` is a length in units of sigma
+    normalise: Normalise = Normalise.block  # other than none: the step size is the RMS length of a step
+    pull: float = 0.0  # towards the start of the run: theta <- theta - pull * step size * (theta - theta_0)
     step: ScheduleConfig = field(default_factory=ScheduleConfig)  # alpha
+    step_follows: StepFollows = StepFollows.sigma
+    step_factor: StepFactor = StepFactor.one
+    control: Control = Control.none
 
 
 @dataclass
@@ -158,6 +191,7 @@ class SigmaConfig:
     end: float = 1.0
     warmup: int = 0
     modules: dict[str, float] = field(default_factory=dict)  # factor per block of the partition on top of the schedule
+    by_size: bool = False  # times sqrt(d / d_k) for a block of d_k of the d searched numbers
 
 
 @dataclass

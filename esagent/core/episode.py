@@ -23,7 +23,10 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """One problem. `prompt` is what the agent sees; `payload` holds the gold answer and plan, seen by scorers only."""
+    """One problem. `prompt` is what the agent sees; `payload` holds the gold answer and plan, seen by scorers only.
+
+    kind: what tasks of its sort share, such as their template; "" when it is like no other.
+    """
 
     id: str
     family: str
@@ -31,6 +34,12 @@ class Task:
     prompt: str
     tools: tuple[ToolSpec, ...] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = ""
+
+    @property
+    def group(self) -> str:
+        """The group that its rewards are shaped in: its kind, or itself."""
+        return self.kind or self.id
 
     @property
     def content_hash(self) -> str:

@@ -63,10 +63,11 @@ class Update:
 
     The estimate of block b is `g_b = sum_terms coefficient[b] * eps_b(seed)`. With `rule="plain"` the step is
     `theta_b += step_size[b] * g_b`, both in units of the block's own scale. `normalise` first divides the estimate by
-    an RMS: its own (`block`, so `step_size` is the RMS length of every step) or the RMS over all blocks (`total`, so
-    that a block whose rewards differed little moves less); a zero estimate stays zero.
-    `scalars` carries the settings of stateful rules (momentum, Adam, pull to reference). `partition` is that of the
-    perturbations that were evaluated.
+    an RMS: its own (`block`, so `step_size` is the RMS length of every plain step) or the RMS over all blocks (`total`,
+    so that a block whose rewards differed little moves less); a zero estimate stays zero.
+    `scalars` carries the settings of the rule (`momentum`; `beta1`, `beta2`) and `pull`: with it, a step also takes
+    `pull * step_size[b]` of the way back to where the parameters were before the first such step.
+    `partition` is that of the perturbations that were evaluated.
     """
 
     step: int

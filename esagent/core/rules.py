@@ -36,7 +36,7 @@ def adam(
 
 
 def advance(rule: str, estimate: Tensor, state: State, step: int, scalars: Mapping[str, float]) -> tuple[Tensor, State]:
-    """One step of the named rule with its scalars (`momentum`; `beta1`, `beta2`)."""
+    """One step of the named rule with its scalars (`momentum`; `beta1`, `beta2`). Slots of no rule are left alone."""
     if rule == "momentum":
         return momentum(estimate, state, beta=scalars["momentum"])
     if rule == "adam":

@@ -106,13 +106,20 @@ class Parameters:
     def apply(self, update: Update) -> Applied:
         """Move the centre along the update (see `Update`); estimates are summed in fp64, in the order of the terms."""
         kept: dict[tuple[str, int], Tensor] = {}
-        factors = self._factors(update, kept)
+        units, rates = self._factors(update, kept)
         fidelity, squares = Fidelity(), Counter[str]()
+        if update.scalars.get("pull"):
+            for tensor in self.tensors:
+                self.state[tensor.name].setdefault("start", self.centre[tensor.name].clone())
         for tensor in self.tensors:
             for start, count in spans(tensor):
                 estimate = self._estimate(update, tensor, start, count, kept)
-                factor = self.partition.weights(tensor, factors, update.partition, start, count)
+                if units:
+                    estimate = self.partition.weights(tensor, units, update.partition, start, count) * estimate
+                factor = self.partition.weights(tensor, rates, update.partition, start, count)
                 step = factor * self._advance(update, tensor, start, estimate)
+                if update.scalars.get("pull"):
+                    step = step - self._pull(update, tensor, start, count)
                 squares.update(self.partition.sums(tensor, step.square(), update.partition, start))
                 intended = tensor.scale * step
                 fidelity.add(intended, self._move(tensor, start, intended))
@@ -120,12 +127,18 @@ class Parameters:
         moved = {name: (squares[name] / size) ** 0.5 for name, size in sizes.items()}
         return Applied(self.digest(), fidelity.cosine, fidelity.unmoved, moved)
 
-    def _factors(self, update: Update, kept: dict[tuple[str, int], Tensor]) -> dict[str, float]:
-        """What the estimate of each block is multiplied by: the step size over the RMS that it is normalised by."""
+    def _factors(
+        self, update: Update, kept: dict[tuple[str, int], Tensor]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """By block, what an estimate is multiplied by before and after its rule: 1 over its RMS, and the step size.
+
+        The first is empty where nothing is to be done before: without normalising, and for the plain rule, whose two
+        factors are one.
+        """
         sizes = {block.name: block.size for block in self._blocks}
         rates = {name: update.step_size.get(name, 0.0) for name in sizes}
         if update.normalise == "none":
-            return rates
+            return {}, rates
         squares = Counter[str]()
         for tensor in self.tensors:
             for start, count in spans(tensor):
@@ -134,7 +147,19 @@ class Parameters:
         mean_square = {name: squares[name] / size for name, size in sizes.items()}
         if update.normalise == "total":
             mean_square = dict.fromkeys(sizes, sum(mean_square.values()) / len(sizes))
-        return {name: rates[name] / mean_square[name] ** 0.5 if mean_square[name] > 0 else 0.0 for name in sizes}
+        plain = update.rule == "plain"
+        tops = rates if plain else dict.fromkeys(sizes, 1.0)
+        over = {name: tops[name] / mean_square[name] ** 0.5 if mean_square[name] > 0 else 0.0 for name in sizes}
+        return ({}, over) if plain else (over, rates)
+
+    def _pull(self, update: Update, tensor: SearchTensor, start: int, count: int) -> Tensor | float:
+        """pull * step size * (centre - start), in units of the tensor's scale, fp64."""
+        if not tensor.scale:
+            return 0.0
+        rate = self.partition.weights(tensor, update.step_size, update.partition, start, count)
+        place = slice(start, start + count)
+        away = self.centre[tensor.name][place].double() - self.state[tensor.name]["start"][place]
+        return update.scalars["pull"] / tensor.scale * rate * away
 
     def _estimate(
         self, update: Update, tensor: SearchTensor, start: int, count: int, kept: dict[tuple[str, int], Tensor]

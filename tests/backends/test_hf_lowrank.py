@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +16,11 @@ from esagent.config.schema import BackendConfig, Positions, SpaceConfig
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
-from esagent.errors import Interrupted
-from esagent.runs.journal import read_journal
 from esagent.spaces.registry import make_space
-from esagent.train import resume, train
 from tests.backends.bits import Bits
 from tests.backends.reference import complete
 from tests.backends.test_hf import PREFIXES, explained
-from tests.backends.test_hf_resume import job, outcome, run_of, stopped_in
-from tests.helpers.tiny import KINDS, make_tiny, make_tiny_folder
+from tests.helpers.tiny import KINDS, make_tiny
 
 LOWRANK = SpaceConfig("lowrank", "all", [], positions=Positions.all, partition="whole", rank=1)
 SPACES = {
@@ -155,26 +150,3 @@ def test_deterministic_answers_depend_on_no_company(kind: str, dtype: torch.dtyp
     for request, text in zip(asked[::3], texts[::3], strict=True):
         assert lonely.generate([request], members)[0].text == text
     assert alone.seen <= everything.seen
-
-
-@pytest.mark.parametrize("precision", ["master", "stochastic"])
-def test_a_resumed_run_is_the_undisturbed_run(tmp_path: Path, precision: str) -> None:
-    model = make_tiny_folder(tmp_path / "model", "llama")
-    config = job(model, tmp_path / "whole")
-    config.space = replace(LOWRANK, rank=2, scale="relative", precision=precision)
-    config.sigma = replace(config.sigma, start=0.1)
-    summary = train(config, json_mode=True)
-    journal, evaluations = outcome(run_of(config))
-    assert len({record["digest"] for record in journal}) == 4, "every step must move, or the test proves nothing"
-
-    broken = replace(config, runs_dir=str(tmp_path / "broken"))
-    with pytest.raises(Interrupted):
-        train(broken, json_mode=True, build=stopped_in(1))
-    again = resume(run_of(broken), json_mode=True)
-    assert again["digest"] == summary["digest"]
-    assert outcome(run_of(broken)) == (journal, evaluations)
-
-    child = replace(config, runs_dir=str(tmp_path / "child"), init=str(run_of(config)), init_state="last")
-    train(child, json_mode=True)
-    assert outcome(run_of(child))[1][0][2] == evaluations[-1][2], "it starts where its parent ended"
-    assert read_journal(run_of(child) / "journal.jsonl")[0]["digest"] != journal[0]["digest"]

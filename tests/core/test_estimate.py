@@ -47,3 +47,15 @@ def test_one_sided_directions_use_their_weight_as_it_is() -> None:
 def test_tied_pairs_are_left_out_but_still_count_in_the_mean() -> None:
     terms = estimate_terms(population(("a",), ("a",)), np.array([0.5, 0.5, 1.0, 0.0]), "block")
     assert [(t.seed, dict(t.coefficient)) for t in terms] == [(11, {"a": 0.25})]
+
+
+def test_divided_by_sigma_it_is_the_two_point_estimate_of_mezo() -> None:
+    """(R+ - R-) / (2 sigma) with R+ 0.9, R- 0.1, sigma 0.5."""
+    terms = estimate_terms(population(("a",)), np.array([0.9, 0.1]), divide_by_sigma=True)
+    assert [(t.seed, dict(t.coefficient)) for t in terms] == [(10, {"a": pytest.approx(0.8)})]
+
+
+def test_every_block_is_divided_by_its_own_sigma() -> None:
+    members = tuple(Perturbation(1, sign, {"a": 0.5, "b": 0.25}) for sign in (1, -1))
+    terms = estimate_terms(Population(0, members), np.array([1.0, 0.0]), divide_by_sigma=True)
+    assert dict(terms[0].coefficient) == {"a": 1.0, "b": 2.0}

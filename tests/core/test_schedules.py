@@ -75,3 +75,30 @@ def test_an_exponential_cannot_reach_zero_and_an_unknown_kind_is_named() -> None
         make_schedule("exponential", 1.0, 0.0, steps=3)
     with pytest.raises(ConfigError, match="'cosin'"):
         make_schedule("cosin", 1.0, 0.0, steps=3)
+
+
+def test_whole_schedules_by_hand() -> None:
+    """T = 5: u = 0, 1/4, 1/2, 3/4, 1; the cosine is 1, 0.8536, 0.5, 0.1464, 0 of the way from end to start."""
+    half = math.sqrt(0.5) / 2
+    expected = {
+        "constant": [2.0] * 5,
+        "linear": [2.0, 1.75, 1.5, 1.25, 1.0],
+        "cosine": [2.0, 1.5 + half, 1.5, 1.5 - half, 1.0],
+        "exponential": [2.0, 2**0.75, 2**0.5, 2**0.25, 1.0],
+    }
+    for kind, values in expected.items():
+        f = make_schedule(kind, 2.0, 1.0, steps=5)
+        assert [f(t) for t in range(5)] == pytest.approx(values, rel=1e-12)
+
+
+def test_a_warmup_then_the_whole_schedule() -> None:
+    """W = 2 of T = 5: thirds of the start, then u = 0, 1/2, 1 at t = 2, 3, 4."""
+    assert [make_schedule("linear", 0.9, 0.1, steps=5, warmup=2)(t) for t in range(5)] == pytest.approx(
+        [0.3, 0.6, 0.9, 0.5, 0.1]
+    )
+
+
+def test_a_schedule_may_end_at_zero_but_for_an_exponential() -> None:
+    """Agentic ESOpt's AHD setting: sigma 1e-3 to 0."""
+    assert make_schedule("cosine", 1e-3, 0.0, steps=25)(24) == 0.0
+    assert make_schedule("linear", 1e-3, 0.0, steps=25)(24) == 0.0

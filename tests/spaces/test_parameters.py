@@ -93,6 +93,49 @@ def test_adam_first_step_is_the_sign_of_the_estimate() -> None:
     torch.testing.assert_close(parameters.centre[TENSORS[0].name], 0.1 * 2.0 * sign, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("normalise", ["block", "total"])
+def test_a_rule_sees_the_normalised_estimate(normalise: str) -> None:
+    """Adam's first step is the sign of the estimate times the step size, whatever the estimate is divided by before."""
+    parameters = Parameters(TENSORS[:1])
+    parameters.apply(Update(0, (UpdateTerm(5, {"a": 3e-4}),), {"a": 0.1}, "adam", normalise))  # type: ignore[arg-type]
+    sign = torch.sign(gaussian(5, TENSORS[0].name, 0, 5))
+    torch.testing.assert_close(parameters.centre[TENSORS[0].name], 0.1 * 2.0 * sign, rtol=1e-5, atol=1e-6)
+
+
+def test_momentum_of_normalised_steps_adds_up_their_directions() -> None:
+    """m <- beta m + g / rms(g): estimates of unequal size weigh the same."""
+    parameters = Parameters(TENSORS[:1])
+    for step, size in enumerate((1.0, 1e-3)):
+        parameters.apply(
+            Update(step, (UpdateTerm(5, {"a": size}),), {"a": 0.1}, "momentum", "block", {"momentum": 0.5})
+        )
+    noise = gaussian(5, TENSORS[0].name, 0, 5)
+    torch.testing.assert_close(
+        parameters.centre[TENSORS[0].name], 0.1 * 2.0 * (1 + 1.5) * noise / noise.square().mean().sqrt()
+    )
+
+
+def test_a_pull_takes_its_share_of_the_way_back_to_the_start(tmp_path: Path) -> None:
+    """From 3 away with pull 0.5 and a step size of 0.2: 10% of the way back, in every unit of scale."""
+    start = {t.name: torch.full((t.size,), 7.0) for t in TENSORS}
+    parameters = Parameters(TENSORS, start=start)
+    parameters.apply(Update(0, (), {"a": 0.2, "b": 0.2}, scalars={"pull": 0.5}))
+    assert all((centre == 7.0).all() for centre in parameters.centre.values())
+    for tensor in TENSORS:
+        parameters.centre[tensor.name] += 3.0
+    parameters.save(tmp_path / "s.safetensors")
+    again = Parameters(TENSORS)
+    again.load(tmp_path / "s.safetensors")  # the start is remembered
+    for resumed in (parameters, again):
+        resumed.apply(Update(1, (), {"a": 0.2, "b": 0.2}, scalars={"pull": 0.5}))
+        for centre in resumed.centre.values():
+            torch.testing.assert_close(centre, torch.full_like(centre, 9.7))
+    assert again.digest() == parameters.digest()
+    again.forget_optimiser()  # a run that starts from here is pulled to here
+    again.apply(Update(0, (), {"a": 0.2, "b": 0.2}, scalars={"pull": 0.5}))
+    torch.testing.assert_close(again.centre[TENSORS[0].name], torch.full((5,), 9.7))
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 5), st.sampled_from(["plain", "momentum", "adam"]), st.sampled_from(["none", "block", "total"]))
 def test_replay_and_snapshots_give_the_same_bits(

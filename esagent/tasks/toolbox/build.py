@@ -62,7 +62,7 @@ def build(template: Template, level: str, draw: Draw, task_id: str) -> Task | No
         "accept": [answer.lower()] if template[-1].startswith("weekday") else [],
         "carriers": list(hops[-1].carriers),
     }
-    return Task(task_id, "toolbox", split, prompt, _specs(settings.tools), payload)
+    return Task(task_id, "toolbox", split, prompt, _specs(settings.tools), payload, kind=" ".join(template))
 
 
 @functools.cache
