@@ -7,6 +7,7 @@ from typing import Any
 
 from esagent.config.names import SPACES, WEIGHT_SPACES
 from esagent.config.schema import Positions, SpaceConfig
+from esagent.core.laws import Law
 from esagent.errors import ConfigError
 from esagent.spaces.base import Space
 from esagent.spaces.bias import BiasSpace
@@ -27,7 +28,7 @@ def make_space(config: SpaceConfig, model: Any, modules: Sequence[str]) -> Space
     partition = make_partition(
         config.partition, config.parts, config.redraw, model.device if config.name in WEIGHT_SPACES else "cpu"
     )
-    law = config.noise.value
+    law: Law = config.noise.value
     if config.name in WEIGHT_SPACES:
         found = find_parameters(model, config.include, config.exclude)
         depth, keeping = len(model.model.layers), (config.scale == "relative", config.precision == "master")
