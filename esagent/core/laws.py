@@ -112,7 +112,7 @@ def by_torch(base: Tensor, out: Tensor, law: Law, start: int, streams: Sequence[
 def _table(law: Law, dtype: str) -> np.ndarray:
     """What an index stands for: [65536, 1] quantiles, or [256, 8] signs, of fp32 numbers in the type `dtype`.
 
-    The quantiles are antisymmetric, of variance 1 and at most 4.3 in magnitude.
+    The quantiles are antisymmetric, of variance 1 and at most 4.33 in magnitude.
     """
     if law == "rademacher":
         bits = np.arange(256)[:, None] >> np.arange(8) & 1
