@@ -151,6 +151,7 @@ class _Runner:
         self.member = member
         self.sample = sample
         self._sampling = sampling
+        self._modules = tuple(agent.modules)
         self.request: Request | None = None
         self.trajectory = Trajectory((), "")
         self.failure = ""
@@ -197,13 +198,10 @@ class _Runner:
             self.failure = _describe("the agent", error)
         else:
             self._asked += 1
-            if not isinstance(request, Request):
-                self.failure = f"the agent yielded {type(request).__name__}, not a Request"
-            elif not (isinstance(request.prompt, str) and isinstance(request.prefix, str)):
-                self.failure = "the agent yielded a Request whose prompt or prefix is not a text"
-            elif self._asked > MAX_REQUESTS:
+            self.failure = _flaw(request, self._modules)
+            if self._asked > MAX_REQUESTS:
                 self.failure = f"the agent asked more than {MAX_REQUESTS} times"
-            else:
+            if not self.failure:
                 self.request = replace(request, member=self.member)
                 if self._sampling and self.sample is not None:
                     self.request = self._sampling.decode(self.request, self.task, self.sample, self._asked)
@@ -217,6 +215,21 @@ class _Runner:
             self.failure = "the agent returned turns that are not all of type Turn"
         else:
             self.trajectory = trajectory
+
+
+def _flaw(request: object, modules: Sequence[str]) -> str:
+    """What keeps a request from being answered; "" when nothing does."""
+    if not isinstance(request, Request):
+        return f"the agent yielded {type(request).__name__}, not a Request"
+    if request.module not in modules:
+        return f"the agent asked module {request.module!r}, which is not one of its modules"
+    if not (isinstance(request.prompt, str) and isinstance(request.prefix, str)):
+        return "the agent yielded a Request whose prompt or prefix is not a text"
+    if not isinstance(request.max_new_tokens, int) or request.max_new_tokens < 1:
+        return f"the agent yielded a Request with max_new_tokens={request.max_new_tokens}"
+    if not (np.isfinite(request.temperature) and request.temperature >= 0):
+        return f"the agent yielded a Request with temperature={request.temperature}"
+    return ""
 
 
 def _plain_score(score: Score) -> Score:

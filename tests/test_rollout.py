@@ -196,6 +196,18 @@ def _asks_nothing(completion: Completion) -> Any:
     yield Request("policy", None)
 
 
+def _asks_nobody(completion: Completion) -> Any:
+    yield Request("polcy", "x")
+
+
+def _asks_for_less_than_nothing(completion: Completion) -> Any:
+    yield Request("policy", "x", max_new_tokens=-1)
+
+
+def _asks_at_no_temperature(completion: Completion) -> Any:
+    yield Request("policy", "x", temperature=float("nan"))
+
+
 def _never_ends(completion: Completion) -> Any:
     while True:
         yield Request("policy", "again")
@@ -208,6 +220,9 @@ def _never_ends(completion: Completion) -> Any:
         (_exits, "the agent: SystemExit: done"),
         (_yields_text, "the agent yielded str, not a Request"),
         (_asks_nothing, "the agent yielded a Request whose prompt or prefix is not a text"),
+        (_asks_nobody, "the agent asked module 'polcy', which is not one of its modules"),
+        (_asks_for_less_than_nothing, "the agent yielded a Request with max_new_tokens=-1"),
+        (_asks_at_no_temperature, "the agent yielded a Request with temperature=nan"),
         (_never_ends, f"the agent asked more than {MAX_REQUESTS} times"),
     ],
 )

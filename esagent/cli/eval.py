@@ -11,7 +11,7 @@ import typer
 from esagent.cli.complete import choices, complete_evaluated
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
-from esagent.cli.output import print_json, to_terminal
+from esagent.cli.output import only_data, print_json, to_terminal
 from esagent.cli.train import ConfigDir, Json
 from esagent.config.names import EVAL_SETTINGS, SPLITS
 
@@ -59,7 +59,8 @@ def evaluate(
         given = {"state": state, "split": split, "n": n, "k": k, "temperature": temperature}
         run, overrides, given = _sort(what or [], given)
         _check(given)
-        result = _run(run, overrides, given, config_dir, plain=as_json)
+        with only_data():
+            result = _run(run, overrides, given, config_dir, plain=as_json)
         if as_json:
             print_json(result)
         else:

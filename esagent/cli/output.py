@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import Any
 
 _WIDE = 120
@@ -25,6 +26,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
+
+
+def only_data() -> AbstractContextManager[Any]:
+    """Within: what code of a user prints goes to standard error, for standard output belongs to data."""
+    return redirect_stdout(sys.stderr)
 
 
 def show_summary(summary: Mapping[str, Any], *, as_json: bool) -> None:

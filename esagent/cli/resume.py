@@ -9,7 +9,7 @@ import typer
 from esagent.cli.complete import complete_run
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
-from esagent.cli.output import show_summary
+from esagent.cli.output import only_data, show_summary
 from esagent.cli.train import Json
 
 Run = Annotated[
@@ -44,4 +44,6 @@ def resume(
         else:
             from esagent.train import resume as go_on
 
-        show_summary(go_on(directory.path, overrides=overrides or [], json_mode=as_json), as_json=as_json)
+        with only_data():
+            summary = go_on(directory.path, overrides=overrides or [], json_mode=as_json)
+        show_summary(summary, as_json=as_json)

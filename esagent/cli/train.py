@@ -10,7 +10,7 @@ import typer
 from esagent.cli.complete import complete_setting
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded, tell
-from esagent.cli.output import print_json, show_summary
+from esagent.cli.output import only_data, print_json, show_summary
 
 Overrides = Annotated[
     list[str] | None,
@@ -62,11 +62,12 @@ def _run(overrides: list[str], config_dir: Path | None, *, as_json: bool) -> Non
     stopped = find_preempted(config)
     from esagent import train as training  # after the checks: it loads torch, and mistakes should be told fast
 
-    if stopped:
-        tell(f"going on with {stopped.path}, which a scheduler stopped")
-        summary = training.resume(stopped.path, json_mode=as_json)
-    else:
-        summary = training.train(config, json_mode=as_json)
+    with only_data():
+        if stopped:
+            tell(f"going on with {stopped.path}, which a scheduler stopped")
+            summary = training.resume(stopped.path, json_mode=as_json)
+        else:
+            summary = training.train(config, json_mode=as_json)
     show_summary(summary, as_json=as_json)
 
 

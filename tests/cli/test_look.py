@@ -58,6 +58,27 @@ def test_eval_of_a_run_prints_one_object_and_keeps_it(folder: Path, evaluated: d
     assert again["digests"] == evaluated["digests"]
 
 
+LOUD = """
+from esagent.tasks.toolbox import ToolboxFamily
+
+class Loud(ToolboxFamily):
+    def score(self, *given):
+        print("noise")
+        return super().score(*given)
+"""
+
+
+def test_what_a_family_prints_is_no_data(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    shutil.copytree(folder / "tiny", tmp_path / "tiny")
+    (tmp_path / "loud.py").write_text(LOUD)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = call(tmp_path, "eval", "latest", "task.target=loud:Loud", "n=2", "k=0", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["n"] == 2
+    assert done.stderr.count("noise\n") == 4
+
+
 def test_eval_of_a_bare_model_prints_a_table(folder: Path) -> None:
     done = call(folder, "eval", *MODEL, "--n", "3", "--k", "0", "--split", "validation")
     assert done.exit_code == 0, done.stderr
