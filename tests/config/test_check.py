@@ -74,7 +74,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
     ("space.exclude=[mlp]", [("space.exclude=[mlp]", "space=full")]),
     ("space=core space.scale=relative", [("space.scale=relative", "space=core has none")]),
     ("space=core space.precision=stochastic", [("space.precision=stochastic", "space=full")]),
-    ("space=full sigma.modules={caller:2}", [("sigma.modules.caller", "space.partition=whole", "choose from whole")]),
+    ("space=full sigma.modules={wole:2}", [("sigma.modules.wole", "space.partition=whole", "did you mean whole?")]),
     ("space.partition=random sigma.modules={part-4:2}", [("sigma.modules.part-4", "did you mean part-")]),
     ("space.partition=layer sigma.modules={layer-17:2}", [("sigma.modules.layer-17", "layer-18")]),
     ("space.partition=kind sigma.modules={down_prj:2}", [("sigma.modules.down_prj", "did you mean down_proj?")]),
@@ -173,7 +173,7 @@ GOOD: list[tuple[list[str], str, object]] = [
     (["experiment=quickstart", "budget=default"], "name", "quickstart"),
     (["seed=1", "seed=2"], "seed", 2),
     (["space=full", "sigma.modules.whole=0.5"], "sigma.modules.whole", 0.5),
-    (["space=full", "space.partition=layer", "sigma.modules.layer-03=2"], "sigma.modules", {"layer-03": 2.0}),
+    (["space=full", "space.partition=layer", "sigma.modules.layer-03=2"], "sigma.modules.layer-03", 2.0),
     (["space=full", "space.include=[layers\\.3]"], "space.include", ["layers\\.3"]),
 ]
 
