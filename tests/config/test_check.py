@@ -75,7 +75,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
     ("space.exclude=[mlp]", [("space.exclude=[mlp]", "space=full")]),
     ("space=core space.scale=relative", [("space.scale=relative", "space=core has none")]),
     ("space=core space.precision=stochastic", [("space.precision=stochastic", "space=full")]),
-    ("space=full sigma.modules={layer-03:2}", [("sigma.modules.layer-03", "partition=whole", "choose from whole")]),
+    ("space=full sigma.modules={wole:2}", [("sigma.modules.wole", "space.partition=whole", "did you mean whole?")]),
     ("space.partition=random sigma.modules={part-4:2}", [("sigma.modules.part-4", "did you mean part-")]),
     ("space.partition=layer sigma.modules={layer-17:2}", [("sigma.modules.layer-17", "layer-18")]),
     ("space.partition=kind sigma.modules={down_prj:2}", [("sigma.modules.down_prj", "did you mean down_proj?")]),
