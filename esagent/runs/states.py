@@ -11,7 +11,7 @@ from esagent.config.export import read_config
 from esagent.config.schema import Config
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
-from esagent.runs.identity import Identity, identity, read_manifest
+from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings
 from esagent.runs.journal import inspect_journal
 from esagent.runs.jsonio import parse
 from esagent.runs.resume import Replayable, replay
@@ -47,7 +47,8 @@ def is_state(text: str) -> bool:
 def find_state(run: RunDirectory, wanted: str) -> State:
     """The state `wanted` of `run`; changes nothing on disk.
 
-    Raises ConfigError, one line, for a state the run does not have and for a run that cannot be read.
+    Raises ConfigError, one line, for a state the run does not have and for a run that cannot be read, and with a line
+    for each difference when config.yaml does not hold the settings that the run was started with.
     """
     if not is_state(wanted):
         raise ConfigError(f"state {wanted!r}: must be {BEST}, {LAST}, or a number of updates")
@@ -58,6 +59,7 @@ def find_state(run: RunDirectory, wanted: str) -> State:
         records = inspect_journal(run.journal, start.seal).records
     except (RunError, EnvironmentFailure) as error:
         raise ConfigError(str(error)) from error
+    require_settings(run, manifest, read_settings(run, manifest))
     step = len(records)
     if wanted == BEST:
         step = _best(run, step)
