@@ -33,6 +33,9 @@ CONFIG_NAME = "config"
 _UNUSABLE = (HydraException, OmegaConfBaseException, YAMLError)
 """What Hydra raises for settings and configuration files that are wrong."""
 
+_MALFORMED = (ValueError, TypeError, AttributeError, KeyError, AssertionError, RecursionError)
+"""What else it raises for files that do not even have the form of a configuration, of which none ships."""
+
 
 @contextmanager
 def engine(config_dir: str | Path | None = None) -> Iterator[Hydra]:
@@ -52,6 +55,11 @@ def engine(config_dir: str | Path | None = None) -> Iterator[Hydra]:
         yield Hydra.create_main_hydra2(task_name="esagent", config_search_path=search_path)
     except _UNUSABLE as error:
         raise ConfigError(explain(error)) from error
+    except _MALFORMED as error:
+        if config_dir is None:
+            raise
+        reason = f"{type(error).__name__}: {one_line(str(error))}"
+        raise ConfigError(f"--config-dir {config_dir}: a file in it is no configuration ({reason})") from error
     finally:
         GlobalHydra.instance().clear()
 
@@ -112,8 +120,9 @@ def explain(error: Exception) -> str:
     if isinstance(cause, MissingMandatoryValue) and where:
         return f"{where[1]}: has no value and needs one; write {where[1]}=..."
     file = re.match(r"In '(.+)': \w+ raised while composing config:\s+", str(cause))
-    if file and where:
-        return f"{where[1]}: {one_line(str(cause)[file.end() :])} (in {file[1]}.yaml)"
+    if file:
+        key = f"{where[1]}: " if where else ""
+        return f"{key}{one_line(str(cause)[file.end() :])} (in {file[1]}.yaml)"
     reason = one_line(str(cause))
     if isinstance(cause, OmegaConfBaseException) and where and where[1] not in reason:
         return f"{where[1]}: {reason}"

@@ -13,7 +13,7 @@ from esagent.config.schema import Config
 from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError, EnvironmentFailure, RunError
 from esagent.runs.directory import RunDirectory
-from esagent.runs.identity import Identity, identity, read_manifest
+from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings
 from esagent.runs.journal import inspect_journal
 from esagent.runs.jsonio import parse
 from esagent.runs.resume import Replayable, replay
@@ -49,7 +49,8 @@ def is_state(text: str) -> bool:
 def find_state(run: RunDirectory, wanted: str) -> State:
     """The state `wanted` of `run`; changes nothing on disk.
 
-    Raises ConfigError, one line, for a state the run does not have and for a run that cannot be read.
+    Raises ConfigError, one line, for a state the run does not have and for a run that cannot be read, and with a line
+    for each difference when config.yaml does not hold the settings that the run was started with.
     """
     if not is_state(wanted):
         raise ConfigError(f"state {wanted!r}: must be {BEST}, {LAST}, or a number of updates")
@@ -60,6 +61,7 @@ def find_state(run: RunDirectory, wanted: str) -> State:
         records = inspect_journal(run.journal, start.seal).records
     except (RunError, EnvironmentFailure) as error:
         raise ConfigError(str(error)) from error
+    require_settings(run, manifest, read_settings(run, manifest))
     if wanted == BEST:
         step = _best(run, len(records))
     elif wanted == LAST:  # a step that went beyond the budget does not count

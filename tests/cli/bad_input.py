@@ -195,6 +195,11 @@ FILES: list[Case] = [
     (f"train {MODEL} {SMALL} runs_dir=/proc/esagent", 3, [("cannot make a run directory", "/proc/esagent")]),
     ("train --config-dir own-conf budget=mine", 2, [("budget.stesp", "budget/mine.yaml")]),
     ("train --config-dir own-conf budget=torn", 2, [("torn.yaml",)]),
+    ("train --config-dir own-conf budget=list", 2, [("budget/list.yaml",)]),
+    *(
+        (f"train --config-dir own-conf budget={name}", 2, [("--config-dir own-conf", "no configuration")])
+        for name in ("scalar", "binary", "itself", "text-defaults", "odd-defaults", "deep")
+    ),
 ]
 
 RUNS: list[Case] = [
@@ -233,6 +238,16 @@ RUNS: list[Case] = [
 
 ALL: list[Case] = [*USAGE, *SETTINGS, *CONTRADICTIONS, *FILES, *RUNS]
 
+_MALFORMED = {
+    "list": b"- 1\n",
+    "scalar": b"7\n",
+    "binary": b"\xff\xfe\x00\x01",
+    "itself": b"defaults: [itself]\n",
+    "text-defaults": b"defaults: quick\n",
+    "odd-defaults": b"defaults: [[a]]\n",
+    "deep": b"steps: " + b"[" * 3000,
+}
+
 _OWN = """
 class Family:
     name = "own"
@@ -263,6 +278,8 @@ def make_files(folder: Path, run: RunDirectory) -> None:
     (folder / "own-conf" / "budget" / "mine.yaml").write_text("stesp: 3\n")
     (folder / "own-conf" / "budget" / "torn.yaml").write_text("steps: [3\n")
     shutil.copyfile(Path(__file__).parents[2] / "docs" / "examples" / "my_family.py", folder / "my_family.py")
+    for name, text in _MALFORMED.items():
+        (folder / "own-conf" / "budget" / f"{name}.yaml").write_bytes(text)
     make_tiny_folder(folder / "tiny")
     _models(folder)
     _runs(folder / "runs", run)

@@ -255,6 +255,18 @@ def test_damaged_runs_never_end_in_a_traceback(
         assert "unexpected" not in done.stderr, typed
 
 
+@pytest.mark.parametrize("command", [["eval", "k=0"], ["export"]])
+def test_a_run_whose_settings_were_edited_is_not_taken_for_what_it_was(
+    folder: Path, tmp_path: Path, command: list[str]
+) -> None:
+    shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    (config,) = (tmp_path / "runs" / "default").glob("*/config.yaml")
+    config.write_text(config.read_text().replace("max_turns: 2", "max_turns: 3"))
+    done = call(tmp_path, command[0], "latest", *command[1:])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[1:] == ["esagent: agent.max_turns was 2, is 3"]
+
+
 def test_evaluating_damage_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
     shutil.copytree(folder / "tiny", tmp_path / "tiny")
