@@ -54,7 +54,7 @@ def main(overrides: list[str]) -> int:
 
 
 def _stretch(kills: int, startup: float, seconds: float) -> float:
-    """How long the process lives this time. startup, seconds: of the undisturbed run, before it had a folder and after."""
+    """How long the process lives this time. startup, seconds: of the undisturbed run, before its folder and after."""
     share = float(uniform(key("stretch", kills), 1)[0]) * 2 / STRETCHES + LONGER * kills
     return startup + seconds * share
 
