@@ -14,16 +14,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from esagent.core.noise import key, uniform
 from esagent.runs.directory import RunDirectory
 from esagent.runs.find import list_runs
+from esagent.runs.identity import read_manifest
 from tests.runs.story import story
 
 STRETCHES = 8
 """About how many times the run is killed: a stretch is up to 2/STRETCHES of the undisturbed time, after start-up."""
+
+LONGER = 0.02
+"""What each stretch is longer than the one before, as a share of that time: else an evaluation might never end."""
 
 
 def main(overrides: list[str]) -> int:
@@ -31,12 +36,13 @@ def main(overrides: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="esagent-torture-") as folder:
         chosen = any(override.startswith("model.dtype=") for override in overrides)
         settings = [*([] if chosen else ["model.dtype=float32"]), *overrides]
-        began = time.monotonic()
+        began = time.time()
         undisturbed = _finish(Path(folder, "undisturbed"), settings)
-        seconds = time.monotonic() - began
+        started = datetime.fromisoformat(read_manifest(undisturbed)["started"]).timestamp()
+        startup, seconds = max(1.0, started - began), time.time() - max(began, started)
         kills = 0
         runs = Path(folder, "killed")
-        while not _ends_within(runs, settings, _stretch(kills, seconds)):
+        while not _ends_within(runs, settings, _stretch(kills, startup, seconds)):
             kills += 1
             print(f"killed {kills} times, {_steps(runs)} steps done", file=sys.stderr, flush=True)
         (killed,) = list_runs(runs)
@@ -47,9 +53,10 @@ def main(overrides: list[str]) -> int:
     return int(bool(differing))
 
 
-def _stretch(kills: int, seconds: float) -> float:
-    """How long the process lives this time; at least a minute more every few kills, so that the end is reached."""
-    return 20 + float(uniform(key("stretch", kills), 1)[0]) * seconds * 2 / STRETCHES + 60 * (kills // (2 * STRETCHES))
+def _stretch(kills: int, startup: float, seconds: float) -> float:
+    """How long the process lives this time. startup, seconds: of the undisturbed run, before its folder and after."""
+    share = float(uniform(key("stretch", kills), 1)[0]) * 2 / STRETCHES + LONGER * kills
+    return startup + seconds * share
 
 
 def _steps(runs: Path) -> int:

@@ -260,6 +260,7 @@ def test_a_run_whose_settings_were_edited_is_not_taken_for_what_it_was(
     folder: Path, tmp_path: Path, command: list[str]
 ) -> None:
     shutil.copytree(folder / "runs" / "default", tmp_path / "runs" / "default")
+    shutil.copytree(folder / "tiny", tmp_path / "tiny")
     (config,) = (tmp_path / "runs" / "default").glob("*/config.yaml")
     config.write_text(config.read_text().replace("max_turns: 2", "max_turns: 3"))
     done = call(tmp_path, command[0], "latest", *command[1:])
