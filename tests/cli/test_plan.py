@@ -132,7 +132,7 @@ def test_a_budget_of_episodes_has_a_smaller_last_step() -> None:
 def test_other_budgets_are_as_many_steps_as_fit(kind: str) -> None:
     cost = plan(compose([f"budget={kind}"]))
     assert cost.steps is not None
-    assert 4 < cost.steps < 400
+    assert 0 < cost.steps < 4000
     if kind == "tokens":
         per_step = 48 * 12 * calls_per_episode(compose([])) * 183
         assert cost.steps == int(8e6 // per_step)
@@ -191,7 +191,7 @@ def test_blocks_of_every_partition() -> None:
         cost = plan(compose(settings))
         assert cost.blocks == blocks
         assert cost.directions == 24 / len(blocks)
-        assert cost.searched_numbers == 2 * 2 * 576
+        assert cost.searched_numbers == 4 * 2 * 2 * 576
 
 
 def test_gradient_training_stands_beside_the_run() -> None:
@@ -234,5 +234,5 @@ def test_a_plan_for_recurrent_layers_counts_what_is_there_and_shares_no_trunk() 
     two = plan(compose([*setting, "backend.max_batch_rows=2", *off]))
     assert one.computed_tokens == two.computed_tokens
     state = 24 * (32 * 128 * 128 + 4 * (2 * 16 * 128 + 32 * 128)) * 4
-    slots = (150 + 25 + 33) * 2 * 8 * 4 * 256 * 2
+    slots = (150 + 2 * (25 + 33)) * 2 * 8 * 4 * 256 * 2
     assert two.memory_bytes["kv_cache"] - one.memory_bytes["kv_cache"] == state + slots  # type: ignore[operator]

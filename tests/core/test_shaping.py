@@ -143,3 +143,9 @@ def test_shape_hands_each_shaping_what_it_needs() -> None:
         np.testing.assert_array_equal(shape(name, rewards, groups=["x", "x"], blocks="abab"), found(fitness))
     np.testing.assert_array_equal(shape("block_zscore", rewards, blocks="abab"), block_zscore(fitness, "abab"))
     np.testing.assert_array_equal(shape("group", rewards, groups=["x", "x"]), group_zscore(rewards, ["x", "x"]))
+
+
+def test_members_that_earned_the_same_in_another_order_are_equal() -> None:
+    """0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in their last bit."""
+    one, other = member_fitness(np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]))
+    assert one == other
