@@ -96,7 +96,7 @@ def group_zscore(rewards: Floats, groups: Sequence[str] = ()) -> Floats:
 def member_fitness(rewards: Floats) -> Floats:
     """Mean reward of each member: rewards [members, tasks] to [members]; nan where any of its rewards is not finite.
 
-    Rounded to 12 decimals, so that members that earned the same on other tasks are equal, in whatever order it is summed.
+    Rounded to 12 decimals: members that earned the same are equal, in whatever order it is summed.
     """
     finite = _finite(rewards)
     means = np.where(finite, rewards, 0.0).mean(axis=1).round(12)
