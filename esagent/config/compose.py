@@ -33,7 +33,7 @@ CONFIG_NAME = "config"
 _UNUSABLE = (HydraException, OmegaConfBaseException, YAMLError)
 """What Hydra raises for settings and configuration files that are wrong."""
 
-_MALFORMED = (ValueError, TypeError, AttributeError, KeyError, AssertionError, RecursionError)
+_MALFORMED = (OSError, ValueError, TypeError, AttributeError, KeyError, AssertionError, RecursionError)
 """What else it raises for files that do not even have the form of a configuration, of which none ships."""
 
 

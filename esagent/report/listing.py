@@ -14,7 +14,7 @@ from rich.text import Text
 from esagent.report.results import results
 from esagent.report.run import Run, read_run
 from esagent.report.spending import budget_of
-from esagent.report.text import age, amount, duration
+from esagent.report.text import age, duration
 
 _TRACES = ("config.yaml", "manifest.json", "journal.jsonl", "metrics.jsonl", "summary.json")
 
@@ -56,14 +56,13 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Table:
     found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in ("run", "state"):
         found.add_column(heading, overflow="fold")
-    for heading in ("steps", "pool", "held-out", "tokens", "time", "age"):
+    for heading in ("steps", "pool", "held-out", "time", "age"):
         found.add_column(heading, justify="right", no_wrap=True)
     for line in rows:
         steps = f"{line['updates']}/{line['steps'] if line['steps'] is not None else '?'}"
         state = line["state"] + (", supervised" if line["objective"] == "likelihood" else "")
         cells = [line["run"], state, steps, _arrow(line["pool"]), _arrow(line["heldout"])]
-        tokens = amount(line["tokens"]) if line["tokens"] else "-"
-        found.add_row(*map(Text, [*cells, tokens, duration(line["seconds"]), age(line["age_seconds"])]))
+        found.add_row(*map(Text, [*cells, duration(line["seconds"]), age(line["age_seconds"])]))
     return found
 
 

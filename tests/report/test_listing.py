@@ -17,7 +17,7 @@ from rich.console import Console
 
 from esagent.report.listing import list_rows, table
 from esagent.report.run import read_run
-from esagent.report.text import amount, duration
+from esagent.report.text import duration
 
 
 def shown(rows: list[dict]) -> str:
@@ -45,8 +45,7 @@ def test_a_finished_run_in_one_line(runs: Path, run: Path) -> None:
     pool, heldout = (f"{summary[split]['base']:.2f} → {summary[split]['trained']:.2f}" for split in ("pool", "heldout"))
     time = duration(summary["seconds"])
     assert re.split("  +", line.strip()) == [
-        *(f"vector/{run.name}", "finished", "8/8", pool, heldout),
-        *(amount(row["tokens"]), time, "3h"),
+        *(f"vector/{run.name}", "finished", "8/8", pool, heldout, time, "3h"),
     ]
     assert len(line.rstrip()) <= 95
 

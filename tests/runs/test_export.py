@@ -207,7 +207,8 @@ def test_every_module_answers_as_in_the_run(written, name: str, format: str) -> 
     ]
     wanted = [completion.text for completion in backend.generate(requests, ())]
     assert [completion.text for completion in exported.generate(requests)] == wanted
-    assert len(set(wanted)) > len(requests) // 2
+    asked = {(r.prompt, r.module if read_config(run.config).space.name != "full" else "") for r in requests}
+    assert len(set(wanted)) > len(asked) // 2  # modules that share weights give the same answer to the same prompt
 
 
 def test_an_adapter_is_the_change_of_the_weights(runs: Callable[[str], RunDirectory], tmp_path: Path) -> None:

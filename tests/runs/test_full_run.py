@@ -106,10 +106,16 @@ def test_an_evaluation_finds_what_the_run_reported(parent: RunDirectory) -> None
     ],
 )
 def test_another_space_is_refused_by_name(
-    parent: RunDirectory, tmp_path: Path, there: SpaceConfig, here: dict[str, Any], says: str
+    parent: RunDirectory,
+    tmp_path: Path,
+    there: SpaceConfig,
+    here: dict[str, Any],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copy = RunDirectory(Path(shutil.copytree(parent.path, tmp_path / "copy")))
     copy.config.write_text(as_yaml(replace(read_config(parent.config), space=there)))
+    monkeypatch.setattr("esagent.runs.states.require_settings", lambda *_: None)  # as if it had been started so
     problems = list(parent_problems(Config(init=str(copy.path), space=replace(there, **here)), 4))
     assert len(problems) == bool(says)
     assert all(says in problem and problem.endswith("the same space is needed") for problem in problems)

@@ -17,7 +17,7 @@ SPACES = {
     "bias": SpaceConfig(name="bias", layers="1-3", sites=["down_proj", "q_proj"]),
     "core-svd": SpaceConfig(name="core", layers="3", sites=["o_proj", "up_proj"], rank=5, init="svd"),
     "core-orthonormal": SpaceConfig(name="core", layers="0,3", sites=["k_proj"], rank=4, init="orthonormal"),
-    "lora": SpaceConfig(name="lora", layers="0-1", sites=["v_proj", "down_proj"], rank=3),
+    "lora": SpaceConfig(name="lora", layers="2-3", sites=["v_proj", "down_proj"], rank=3),
     "lora-both": SpaceConfig(name="lora", layers="2", sites=["gate_proj"], rank=4, sigma_a=0.7, sigma_b=2.0),
 }
 

@@ -51,7 +51,7 @@ def test_a_curve_against_tokens_by_hand(tmp_path: Path) -> None:
     rows = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
     (short / "metrics.jsonl").write_text("".join(row for row in rows if '"step": 2, "r' not in row))
     with pytest.raises(ConfigError, match="no row of step 2"):
-        measure(read_result(short), "auc", 1000)
+        measure(read_result(vouch(short)), "auc", 1000)
 
 
 def test_a_run_of_an_earlier_version_has_the_defaults_of_later_settings(tmp_path: Path) -> None:
