@@ -4,7 +4,7 @@
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses; JOBS=8 workers
 #   make test-kill             tests that kill real processes, a few minutes more
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
-#   make bench                 what sharing saves, what determinism costs, how fast noise is made: ratios of one run
+#   make bench                 ratios of one run: sharing, determinism, speed of noise, memory of dense members
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
 #   make lock                  resolve pyproject.toml anew into requirements.lock
@@ -45,6 +45,7 @@ bench: setup
 	@$(BIN)/python -m tests.bench.sharing
 	@$(BIN)/python -m tests.bench.determinism
 	@$(BIN)/python -m tests.bench.noise
+	@$(BIN)/python -m tests.bench.memory
 
 lint: setup
 	@$(BIN)/ruff check .
