@@ -32,6 +32,8 @@ from esagent.runs.metrics import read_rows
 from esagent.train import resume, train
 from tests.helpers.tiny import make_tiny_folder
 
+pytestmark = pytest.mark.kill
+
 
 def full(precision: str) -> SpaceConfig:
     return SpaceConfig("full", "all", [], positions=Positions.all, partition="whole", precision=precision)
