@@ -35,6 +35,7 @@ class Recorder:
 
     def __init__(self, backend: HFBackend) -> None:
         self.backend = backend
+        self.together = backend.together
         self.batches: list[tuple[Sequence[Request], Sequence[Perturbation], list[Completion]]] = []
         self.seconds = 0.0
 
