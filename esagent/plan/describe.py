@@ -21,7 +21,7 @@ def describe(config: Config, cost: Plan) -> str:
 
 def _rows(config: Config, cost: Plan) -> Iterator[tuple[str, str]]:
     found = ", ".join(cost.blocks) if len(cost.blocks) <= 8 else f"{len(cost.blocks)}, {cost.blocks[0]} and on"
-    yield "blocks", f"{found or _unknown_blocks(config)} ({_count(cost.searched_numbers)} numbers)"
+    yield "blocks", f"{found or _unknown_blocks(config)} ({_count(cost.searched_numbers).strip()} numbers)"
     kind, amount = cost.budget["kind"], cost.budget["amount"]
     if kind == "steps":
         yield "budget", f"{amount:g} steps"
