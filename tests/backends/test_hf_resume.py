@@ -42,7 +42,9 @@ def full(precision: str) -> SpaceConfig:
 SPACES = {
     "bias": (SpaceConfig(layers="2-3"), 0.5),
     "full": (full("master"), 0.05),
+    "full-stochastic": (full("stochastic"), 0.05),
     "lora": (SpaceConfig("lora", "2-3", rank=2, sigma_a=0.5), 0.5),
+    "lowrank": (replace(full("master"), name="lowrank", rank=1), 0.05),
     "lowrank-stochastic": (replace(full("stochastic"), name="lowrank", rank=2), 0.05),
 }
 

@@ -40,6 +40,20 @@ and examples (pairs of a user and an assistant message), below it the template o
 
 _OWN = "The agent is `{target}`, whose prompts are its own."
 
+_COMPLETE = """\
+    inputs = tokenizer(prompt, add_special_tokens=False, return_tensors="pt")
+    output = model.generate(
+        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=max_new_tokens,
+        do_sample=False, repetition_penalty=1.0, stop_strings=list(stop), tokenizer=tokenizer,
+        pad_token_id=tokenizer.eos_token_id,
+    )
+    text = tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    for end in stop:
+        text = text.partition(end)[0]
+    return text
+```
+"""
+
 _PEFT = """\
 One adapter folder per trained module, for [peft](https://huggingface.co/docs/peft). In this folder:
 
@@ -58,18 +72,7 @@ for module in {rest!r}:
 
 def complete(module, prompt, max_new_tokens=64, stop=("\\n",)):
     model.set_adapter(module)
-    inputs = tokenizer(prompt, add_special_tokens=False, return_tensors="pt")
-    output = model.generate(
-        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=max_new_tokens,
-        do_sample=False, repetition_penalty=1.0, stop_strings=list(stop), tokenizer=tokenizer,
-        pad_token_id=tokenizer.eos_token_id,
-    )
-    text = tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-    for end in stop:
-        text = text.partition(end)[0]
-    return text
-```
-{others}"""
+{complete}{others}"""
 
 _PEFT_VECTORS = """
 The adapters are vectors on layers that have no bias of their own (peft says so in a warning): they act as they are, and
@@ -93,18 +96,7 @@ model = AutoModelForCausalLM.from_pretrained(".", dtype=torch.{dtype})
 
 
 def complete(module, prompt, max_new_tokens=64, stop=("\\n",)):
-    inputs = tokenizer(prompt, add_special_tokens=False, return_tensors="pt")
-    output = model.generate(
-        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=max_new_tokens,
-        do_sample=False, repetition_penalty=1.0, stop_strings=list(stop), tokenizer=tokenizer,
-        pad_token_id=tokenizer.eos_token_id,
-    )
-    text = tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-    for end in stop:
-        text = text.partition(end)[0]
-    return text
-```
-
+{complete}
 `esagent train model=<this folder>` trains it further.
 """
 
@@ -146,6 +138,7 @@ def page(facts: Mapping[str, Any]) -> str:
         keyword=f", revision={base['revision']!r}" if base["revision"] else "",
         first=trained[0],
         rest=tuple(trained[1:]),
+        complete=_COMPLETE,
         others=(_PEFT_VECTORS if facts["space"]["name"] == "bias" else "") + (_PEFT_OTHERS if untrained else ""),
         example="Question: what is 2 + 3?\nAnswer:",
     )
