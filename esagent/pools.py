@@ -1,4 +1,4 @@
-"""The fixed pools of a run, proven disjoint, and the tasks of each step."""
+"""The fixed pools of a run, proven disjoint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from esagent.config.schema import TaskConfig
 from esagent.config.target import said
 from esagent.core.episode import Task
-from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError, EsagentError, RunError
 from esagent.runs.jsonio import plain
 from esagent.stopping import Told
@@ -55,16 +54,6 @@ def take(family: TaskFamily, split: Split, seed: int, n: int) -> tuple[Task, ...
     if problem:
         raise ConfigError(f"{call} {problem}")
     return found
-
-
-def step_tasks(pool: Sequence[Task], seed: int, step: int, count: int) -> list[Task]:
-    """The `count` tasks that all members of `step` share.
-
-    Drawn without replacement: each epoch of len(pool) // count steps walks a fresh permutation keyed by (seed, epoch).
-    """
-    epoch, place = divmod(step, len(pool) // count)
-    order = permutation(key("step tasks", seed, epoch), len(pool))
-    return [pool[i] for i in order[place * count : (place + 1) * count]]
 
 
 def _problems(tasks: Sequence[Task], n: int) -> Iterator[str]:

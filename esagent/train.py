@@ -34,7 +34,6 @@ from esagent.credit.blame import blame_counts
 from esagent.credit.share import uniform_credit, update_credit
 from esagent.evaluate import Split, evaluate, spent
 from esagent.objective import FITNESS, OBJECTIVES
-from esagent.pools import step_tasks
 from esagent.record import StepResult, circumstances, compare_circumstances, journal_record, metrics_row
 from esagent.report.console import Progress
 from esagent.report.curve import save_curve
@@ -53,6 +52,7 @@ from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import prune, write_snapshot
 from esagent.stopping import Stop, stopping
 from esagent.summary import budget_summary, choose, comparison, cost_summary, decoding
+from esagent.task_sampling import step_tasks
 
 Build = Callable[[Config], Parts]
 
@@ -159,7 +159,9 @@ def _search(
             credit=credit,
         )
         population = parts.strategy.ask(step, allocation)
-        tasks = step_tasks(parts.pools.pool, config.seed, step, budget.tasks_per_step)
+        tasks = step_tasks(
+            budget.task_sampling, parts.pools.pool, config.seed, step, budget.tasks_per_step, journal.records
+        )
         rollout = OBJECTIVES[config.objective](parts, population.members, tasks)
         groups = [task.group for task in tasks if task.id not in rollout.dropped]
         update = parts.strategy.tell(population, rollout.rewards, step_size=step_size, groups=groups)

@@ -113,6 +113,13 @@ class Per(Enum):
     all = "all"
 
 
+class TaskSampling(Enum):
+    """How the tasks of a step are drawn from the pool: in epochs, or more often where members' rewards vary."""
+
+    uniform = "uniform"
+    variance = "variance"
+
+
 class Select(Enum):
     """Which state of a run is its result: the last, or the best on the validation split (never on held-out)."""
 
@@ -242,6 +249,7 @@ class BudgetConfig:
 
     steps: int | None = 16
     tasks_per_step: int = 16  # drawn from the pool without replacement, shared by all members
+    task_sampling: TaskSampling = TaskSampling.uniform
     evaluate_every: int = 4  # steps between evaluations of the unperturbed agent on the pool; 0: only start and end
     snapshot_every: int = 4
     select: Select = Select.last

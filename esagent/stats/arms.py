@@ -105,7 +105,7 @@ def objective_problem(configs: Sequence[Flat], by: Sequence[str]) -> str:
 _SHARED = {
     "base weights": ("model.",),
     "tasks": ("task.",),
-    "the order of tasks": ("budget.tasks_per_step",),
+    "the order of tasks": ("budget.tasks_per_step", "budget.task_sampling"),
 }
 
 
