@@ -8,8 +8,8 @@ none, says nothing about a direction, and costs as much as one that does.
     w_t = FLOOR + v_t / mean(v)
 
 with v_t the variance over the members of the reward of task t in the last step that used it; of a task that was not
-used yet it is the mean. Drawn are the `count` largest log w_t + G_t with G_t standard Gumbel noise keyed by (seed, step,
-task): sampling without replacement, one after the other in proportion to w (Efraimidis and Spirakis 2006; Kool et al.
+used yet it is the mean. Drawn are the `count` largest log w_t + G_t with G_t standard Gumbel noise keyed by (seed,
+step, task): sampling without replacement, one after the other in proportion to w (Efraimidis and Spirakis 2006; Kool et al.
 2019, arXiv 1903.06059). Dynamic sampling (DAPO, arXiv 2503.14476) drops prompts whose group has no variance; here the
 floor lets them come back.
 """
