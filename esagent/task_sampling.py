@@ -9,9 +9,9 @@ none, says nothing about a direction, and costs as much as one that does.
 
 with v_t the variance over the members of the reward of task t in the last step that used it; of a task that was not
 used yet it is the mean. Drawn are the `count` largest log w_t + G_t with G_t standard Gumbel noise keyed by (seed,
-step, task): sampling without replacement, one after the other in proportion to w (Efraimidis and Spirakis 2006; Kool et al.
-2019, arXiv 1903.06059). Dynamic sampling (DAPO, arXiv 2503.14476) drops prompts whose group has no variance; here the
-floor lets them come back.
+step, task): sampling without replacement, one after the other in proportion to w (Efraimidis and Spirakis 2006; Kool
+et al. 2019, arXiv 1903.06059). Dynamic sampling (DAPO, arXiv 2503.14476) drops prompts whose group has no variance;
+here the floor lets them come back.
 """
 
 from __future__ import annotations
