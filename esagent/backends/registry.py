@@ -25,7 +25,8 @@ def make_backend(config: Config, modules: Sequence[str]) -> Backend:
     from esagent.models.registry import resolve
     from esagent.spaces.registry import make_space
 
-    torch.set_num_threads(config.backend.threads or len(os.sched_getaffinity(0)))
+    if config.backend.threads or "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(config.backend.threads or len(os.sched_getaffinity(0)))
     device = pick_device(config.backend.device)
     model, tokenizer = load(resolve(config.model), pick_dtype(config.model.dtype, device), device)
     return HFBackend(model, tokenizer, make_space(config.space, model, modules), config.backend)

@@ -140,7 +140,7 @@ class ModelConfig:
 class BackendConfig:
     name: str = "hf"
     device: str = "auto"  # auto, cpu, cuda, cuda:1
-    threads: int = 0  # 0: all cores
+    threads: int = 0  # 0: what OMP_NUM_THREADS says, else all cores
     share_prefix: bool = True  # prefill each member's few-shot prefix once
     share_requests: bool = True  # answer identical greedy requests once
     share_trunk: bool = True  # compute layers below the lowest searched one once for all members
