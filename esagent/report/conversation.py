@@ -15,7 +15,11 @@ from rich.text import Text
 from esagent.core.episode import GOLD
 from esagent.report.text import number
 
-_STOPS = {"length": "cut at its length", "nonfinite": "logits not finite"}
+_STOPS = {
+    "length": "cut at its length",
+    "nonfinite": "logits not finite",
+    "context": "the model's context is full",
+}
 
 
 def render(episode: Mapping[str, Any]) -> Group:
