@@ -114,7 +114,7 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
             f"budget.tasks_per_step={config.budget.tasks_per_step} cannot be drawn from a pool of {len(pools.pool)}"
         )
     if config.objective is Objective.likelihood:
-        require_gold(agent, family, pools.pool)
+        require_gold(agent, family, pools.pool, backend.overflow)
     return Parts(
         agent=agent,
         family=family,

@@ -31,6 +31,7 @@ from esagent.runs.identity import changes, identity, read_manifest, read_setting
 from esagent.runs.journal import Content, Journal, inspect_journal
 from esagent.runs.metrics import append_row, read_rows
 from esagent.runs.parent import Start
+from esagent.runs.place import located
 from esagent.runs.resume import replay, to_start
 from esagent.runs.seal import is_sound, sealed
 from esagent.runs.snapshots import write_snapshot
@@ -57,10 +58,11 @@ def fork(
     parent = open_run(run_dir)
     manifest = read_manifest(parent)
     start = identity(manifest)
-    config = from_dict(changed(read_settings(parent, manifest), overrides))
+    before = located(manifest["config"], manifest)
+    config = from_dict(changed(located(read_settings(parent, manifest), manifest), overrides))
     check(replace(config, init=None, init_state="best"))  # the start is kept, and not asked for again
     settings = to_dict(config)
-    differing = changes(manifest["config"], settings)
+    differing = changes(before, settings)
     content = inspect_journal(parent.journal, start.seal)
     require_all_records(parent, content, start)
     _require_possible(differing, content.records, config)
@@ -90,7 +92,7 @@ def fork(
         _take_records(parent, run, content, new.seal)
         if config.sigma.auto:
             take_calibration(parent, run, start, new, len(content.records))
-        if all(settings[key] == manifest["config"][key] for key in _EVALUATED_BY):
+        if all(settings[key] == before[key] for key in _EVALUATED_BY):
             _take_evaluations(parent, run, len(content.records), start.seal, new.seal)
 
     beside = parent.path.resolve().parent  # unless it was copied out of the folder of its name

@@ -6,7 +6,7 @@ them are the same for all members: targets of the log-likelihood objective.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from esagent.agents.base import Agent, Writer
@@ -43,10 +43,18 @@ def gold_episode(agent: Agent, family: TaskFamily, task: Task) -> Gold:
         raise _none(family, f"task {task.id}: {type(error).__name__}: {reason}") from error
 
 
-def require_gold(agent: Agent, family: TaskFamily, tasks: Sequence[Task]) -> None:
-    """Raise ConfigError, one line, for the first of `tasks` that has no gold episode."""
+def require_gold(
+    agent: Agent, family: TaskFamily, tasks: Sequence[Task], overflow: Callable[[Request, str], str]
+) -> None:
+    """Raise ConfigError, one line, for the first of `tasks` that has no gold episode, or one that does not fit.
+
+    overflow: see `Backend`.
+    """
     for task in tasks:
-        gold_episode(agent, family, task)
+        gold = gold_episode(agent, family, task)
+        for request, text in zip(gold.requests, gold.texts, strict=True):
+            if beyond := overflow(request, text):
+                raise ConfigError(f"objective=likelihood: task {task.id}, module {request.module}: {beyond}")
 
 
 def _led(agent: Agent, family: TaskFamily, task: Task, turns: Sequence[Turn]) -> Gold:

@@ -5,10 +5,15 @@ A backend that makes its members one after the other is given one member's episo
 A failure of the model (unreadable output, logits that are not finite) is a low reward with a reason. A failure of the
 harness (an agent, environment or scorer that raises) is `unscored`: it says nothing about the member, so its task is
 dropped for all members.
+
+An episode that outgrows the model's context is a failure of the model when something it wrote is in the text: another
+member that was as good, but shorter, would have got through. The first request of an episode is the task's and the
+agent's alone. Where that is too long already no member is to blame, and the failure is the harness's.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +36,8 @@ MAX_UNSCORED = 0.1
 """Share of unscored episodes above which a step says nothing."""
 
 OnRound = Callable[[int, int], None]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,14 @@ def rollout(
             waiting = [runner for runner in waiting if runner.request]
             if on_round:
                 on_round(sum(not runner.request for runner in runners), len(runners))
+    outgrown = [runner for runner in runners if runner.outgrown]
+    if outgrown and not members:
+        _log.warning(
+            "%d of %d episodes of the unperturbed agent outgrew the model's context and earn 0; the first: %s",
+            len(outgrown),
+            len(runners),
+            next(iter(outgrown[0].outgrown.values())),
+        )
     names = list(member_ids) if member_ids is not None and members else list(positions)
     by_position = dict(zip(positions, names, strict=True))
     return [Episode(r.task, by_position[r.member], r.trajectory, r.score(family), r.sample) for r in runners]
@@ -156,6 +171,7 @@ class _Runner:
         self.trajectory = Trajectory((), "")
         self.failure = ""
         self.nonfinite: list[str] = []
+        self.outgrown: dict[str, str] = {}
         self._asked = 0
         try:
             self._run = agent.run(task, family.env(task))
@@ -170,6 +186,12 @@ class _Runner:
         """Hand the coroutine the answer to its request."""
         if completion.stop_reason == "nonfinite" and self.request:
             self.nonfinite.append(self.request.module)
+        if completion.stop_reason == "context" and self.request:
+            reason = f"module {self.request.module}: {completion.note}"
+            if self._asked == 1:
+                self.request, self.failure = None, reason
+                return
+            self.outgrown.setdefault(self.request.module, reason)
         self._step(completion)
 
     def score(self, family: TaskFamily) -> Score:
@@ -178,6 +200,8 @@ class _Runner:
             return Score(0.0, reason=self.failure, unscored=True)
         if self.nonfinite:
             return Score(0.0, dict.fromkeys(self.nonfinite, 0.0), reason="nonfinite")
+        if self.outgrown:
+            return Score(0.0, dict.fromkeys(self.outgrown, 0.0), reason=next(iter(self.outgrown.values())))
         try:
             return _plain_score(family.score(self.task, self.trajectory))
         except (EsagentError, Told):

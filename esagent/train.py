@@ -48,6 +48,7 @@ from esagent.runs.mend import mend, warn_of_damage
 from esagent.runs.metrics import append_row, read_rows
 from esagent.runs.outcome import read_outcome, write_outcome
 from esagent.runs.parent import begin, begin_again
+from esagent.runs.place import located
 from esagent.runs.resume import recover, replay
 from esagent.runs.snapshots import prune, write_snapshot
 from esagent.stopping import Stop, stopping
@@ -93,7 +94,7 @@ def resume(
                 save_curve(run.path)
         return finished
     config = from_dict(manifest["config"])
-    parts = build(config)
+    parts = build(from_dict(located(manifest["config"], manifest)))
     compare_circumstances(run, manifest, circumstances(config, parts.facts, "", ""))
     begin_again(run, config, parts.backend, parts.facts.model_hash, identity(manifest))
     return work(run, config, parts, started, json_mode)

@@ -7,7 +7,9 @@ NOVEL of perturbed answers is found nowhere else, so a call of module m has, per
     answers  A = n_m + 1 + NOVEL e_m     distinct pairs of parameters and text; n_m where all members perturb m
     nodes    N = P + NOVEL (A - P)       distinct answers below the lowest searched layer
 
-An evaluation has P = A = N = 1. Parameters that act on answers alone leave prompts to the base model: a prompt is
+An evaluation has P = A = N = 1. With objective=likelihood all members are scored on the same gold outputs: P = N = 1,
+A is n_m or n_m + 1, and nothing is guessed. Parameters that act on answers alone leave prompts to the base model: a
+prompt is
 computed once for all members and kept, so that later steps and evaluations pay only for prompts that no one asked
 before: the NOVEL ones, and a share RENEWED of the centre's, whose earlier modules have moved. Otherwise a prompt is
 computed A times, and a prefix once per step for each of n_m + 1. Guesses that do not hold add WASTE to an answer.
@@ -20,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esagent.config import names
-from esagent.config.schema import Config, Positions
+from esagent.config.schema import Config, Objective, Positions
 
 PREFIX_TOKENS = 150  # few-shot part of one module call, equal over tasks
 PROMPT_TOKENS = 25  # the task's own part
@@ -83,22 +85,26 @@ def work(
     kept = config.space.positions is Positions.answer
     drawn = steps * config.budget.tasks_per_step
     prefix = 0 if backend.share_prefix else PREFIX_TOKENS
+    gold = config.objective is Objective.likelihood
+    novel = 0.0 if gold else NOVEL
     answer = ANSWER_TOKENS * (1 + WASTE * backend.draft)
+    trained = ANSWER_TOKENS if gold else answer
     trunk = upper = head = 0.0
     for module in modules(config, blocks, members):
-        prompts = 1 + NOVEL * module.earlier
+        prompts = 1 + novel * module.earlier
         everyone = module.own >= members
-        pairs = module.own if everyone else module.own + 1 + NOVEL * module.earlier
+        pairs = module.own if everyone else module.own + 1 + novel * module.earlier
         answers = pairs if backend.share_requests else members
-        nodes = prompts + NOVEL * max(0.0, answers - prompts) if backend.share_trunk else answers
+        nodes = prompts + novel * max(0.0, answers - prompts) if backend.share_trunk else answers
         asked = drawn * prompts + evaluation
         by_slot = drawn * pairs + evaluation
         if kept:
             asked = by_slot = _remembered(config, module, drawn, evaluation) if remembers else asked
-        upper += module.calls * (by_slot * (prefix + PROMPT_TOKENS) + (drawn * answers + evaluation) * answer)
+        said = module.calls * (drawn * answers * trained + evaluation * answer)
+        upper += module.calls * by_slot * (prefix + PROMPT_TOKENS) + said
         trunk += module.calls * ((asked if backend.share_trunk else by_slot) * (prefix + PROMPT_TOKENS))
-        trunk += module.calls * (drawn * nodes + evaluation) * answer
-        head += module.calls * (drawn * answers + evaluation) * answer
+        trunk += module.calls * (drawn * nodes * trained + evaluation * answer)
+        head += said
         if backend.share_prefix:
             slots = 1 if kept else steps * (module.own + 1)
             upper += slots * PREFIX_TOKENS
@@ -118,4 +124,6 @@ def _remembered(config: Config, module: Module, drawn: int, evaluation: int) -> 
     """Prompts of `module` per call that no one asked before."""
     task = config.task
     first = min(evaluation, task.pool + task.validation + task.heldout)
+    if config.objective is Objective.likelihood:  # the gold episodes of the pool, which stay the same
+        return first + min(drawn, task.pool) + RENEWED * max(0, evaluation - first)
     return first + drawn * NOVEL * module.earlier + RENEWED * max(0, drawn + evaluation - first)

@@ -11,7 +11,7 @@ import pytest
 
 from esagent.agents.modular import ModularAgent
 from esagent.agents.react import ReactAgent
-from esagent.core.episode import Completion, Task, Trajectory, Turn
+from esagent.core.episode import Completion, Request, Task, Trajectory, Turn
 from esagent.errors import ConfigError
 from esagent.gold import gold_episode, require_gold
 from esagent.tasks.toolbox import ToolboxFamily
@@ -67,6 +67,10 @@ class Odd(EchoFamily):
         return Trajectory(tuple(Turn(m, "", Completion(text)) for m, text in self.turns), "")  # type: ignore[misc]
 
 
+def anything_fits(request: Request, text: str) -> str:
+    return ""
+
+
 @pytest.mark.parametrize(("turns", "says"), [
     ((), "nothing more where the agent asks its finder"),
     ([("finder", "word")], "nothing more where the agent asks its writer"),
@@ -79,12 +83,25 @@ class Odd(EchoFamily):
 def test_what_does_not_fit_is_refused_in_one_line(turns: Any, says: str) -> None:
     family = Odd(*turns)
     with pytest.raises(ConfigError) as told:
-        require_gold(EchoAgent(), family, family.tasks("train", 0, 3))
+        require_gold(EchoAgent(), family, family.tasks("train", 0, 3), anything_fits)
     (line,) = told.value.problems
     assert line.startswith("objective=likelihood: echo has no gold outputs for this agent: ")
     assert says in line
     assert "\n" not in line
     assert line.endswith("objective=reward, or a family and an agent that fit")
+
+
+def test_a_gold_output_beyond_the_models_context_is_refused() -> None:
+    family = EchoFamily()
+    tasks = family.tasks("train", 0, 4)
+
+    def overflow(request: Request, text: str) -> str:
+        return "too long" if request.module == "writer" and text == tasks[2].prompt else ""
+
+    require_gold(EchoAgent(), family, tasks[:2], overflow)
+    with pytest.raises(ConfigError) as told:
+        require_gold(EchoAgent(), family, tasks, overflow)
+    assert told.value.problems == ("objective=likelihood: task train-2, module writer: too long",)
 
 
 def test_families_and_agents_that_have_none() -> None:
@@ -102,7 +119,7 @@ def test_families_and_agents_that_have_none() -> None:
         (ModularAgent(), module.MyFamily()),
     ):
         with pytest.raises(ConfigError, match=f"{family.name} has no gold outputs for this agent"):
-            require_gold(agent, family, family.tasks("train", 0, 12))
+            require_gold(agent, family, family.tasks("train", 0, 12), anything_fits)
 
 
 def test_a_gold_episode_runs_its_tools_for_real() -> None:

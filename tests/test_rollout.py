@@ -340,3 +340,29 @@ def test_the_key_of_a_sampled_request_depends_on_nothing_around_it() -> None:
     few, many = seeds(TASKS[1:2], 1), seeds(TASKS, 4)
     assert few == {name: many[name] for name in few}
     assert seeds(TASKS, 4, seed=8)[TASKS[1].id, 0] != many[TASKS[1].id, 0]
+
+
+def test_an_episode_that_outgrows_the_context_is_the_models_failure(caplog: pytest.LogCaptureFixture) -> None:
+    def answer(request: Request) -> str | Completion:
+        long = request.module == "caller" and request.member in (UNPERTURBED, 1)
+        return Completion("", "context", note="a prompt of 99 tokens") if long else solve(request)
+
+    episodes = rollout(AGENT, Sums(), ScriptedBackend(answer), MEMBERS, TASKS[:1])
+    assert episodes[1].score == Score(0.0, {"caller": 0.0}, reason="module caller: a prompt of 99 tokens")
+    assert [e.score.reward for e in episodes] == [1, 0, 1, 1]
+    assert not caplog.records  # the journal has it; a line for every step would be noise
+    rollout(AGENT, Sums(), ScriptedBackend(answer), (), TASKS)
+    assert "3 of 3 episodes of the unperturbed agent outgrew the model's context and earn 0" in caplog.text
+    assert "module caller: a prompt of 99 tokens" in caplog.text
+
+
+def test_a_task_too_long_for_the_model_from_the_start_says_nothing_about_a_member() -> None:
+    def answer(request: Request) -> str | Completion:
+        long = request.module == "planner" and "Add 1 " in request.prompt
+        return Completion("", "context", note="a prompt of 99 tokens") if long else solve(request)
+
+    backend = ScriptedBackend(answer)
+    episodes = rollout(AGENT, Sums(), backend, MEMBERS, TASKS)
+    unscored = Score(0.0, reason="module planner: a prompt of 99 tokens", unscored=True)
+    assert [e.score for e in episodes if e.task.id == "train-1"] == [unscored] * 4
+    assert [len(batch) for batch in backend.batches] == [12, 8, 8, 8]

@@ -40,15 +40,23 @@ class Backend(Protocol):
         ...
 
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
-        """Answer all requests, in order. `request.member` indexes `members`; UNPERTURBED is the current centre."""
+        """Answer all requests, in order. `request.member` indexes `members`; UNPERTURBED is the current centre.
+
+        Nothing is computed beyond the model's context: see `Completion.stop_reason`.
+        """
         ...
 
     def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
         """Mean log-likelihood per token, in nats, of texts[i] as the answer to requests[i], teacher-forced; in order.
 
         A text's end counts as a token: the first stop string of the request unless the text holds one, the end of the
-        text where the request has none, nothing behind a choice. Not finite where logits are not.
+        text where the request has none, nothing behind a choice. Not finite where logits are not. Raises RunError for
+        one with an `overflow`.
         """
+        ...
+
+    def overflow(self, request: Request, text: str) -> str:
+        """Why `request` with `text` for an answer is longer than the model's context, in words; "" where it fits."""
         ...
 
     def apply(self, update: Update) -> Applied:

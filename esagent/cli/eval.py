@@ -80,11 +80,11 @@ def _run(
 
         return evaluate_model(config, Options(**given), plain=plain)
     from esagent.config.amend import amend
-    from esagent.config.export import read_config
     from esagent.runs.find import find_run
+    from esagent.runs.place import read_located
 
     directory = find_run(run)
-    trained = read_config(directory.config)
+    trained = read_located(directory)
     from esagent.eval import Options, evaluate_run
 
     config = amend(trained, overrides, config_dir, EVAL_SETTINGS, "eval")

@@ -162,12 +162,14 @@ def _evaluation(folder: Path, which: str | None, wanted: Wanted, *, html: bool, 
 def _conversation(path: Path, which: str, wanted: Wanted, *, as_json: bool) -> None:
     from esagent.report.conversation import render
     from esagent.report.episodes import find_episode
+    from esagent.report.whose import state_of
 
     with _readable(path):
         number, found = find_episode(path, which, wanted)
-        shown = render(found)
+        state = state_of(path)
+        shown = render(found, state)
     if as_json:
-        print_json({"file": str(path), "number": number, "episode": found})
+        print_json({"file": str(path), "number": number, "state": state, "episode": found})
     else:
         from rich.text import Text
 

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded, tell
-from esagent.cli.output import print_json
+from esagent.cli.output import print_json, to_terminal
 from esagent.cli.train import ConfigDir, DryRun, Json, Overrides
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def run_sweep(overrides: list[str], config_dir: Path | None, *, dry_run: bool, a
         tell(line)
     before = look_up(jobs)
     if dry_run:
-        _plans(jobs, {key for key, match in before.items() if match.finished}, as_json=as_json)
+        _plans(jobs, {key for key, match in before.items() if match.finished}, problems, as_json=as_json)
         return
     folder, code, received = None, 0, None
     left = [job for job in jobs if not (job.key in before and before[job.key].finished)]
@@ -110,19 +108,27 @@ def _launch(grid: Grid, left: Sequence[Job], config_dir: Path | None) -> tuple[S
     return folder, code, received
 
 
-def _plans(jobs: Sequence[Job], finished: set[str], *, as_json: bool) -> None:
+def _plans(jobs: Sequence[Job], finished: set[str], problems: list[str], *, as_json: bool) -> None:
+    """Print what is left to do will cost, arm by arm."""
     from esagent.config.export import to_dict
-    from esagent.plan import describe, plan
+    from esagent.plan import plan
+    from esagent.sweep.costs import costs, footing, table, to_json
 
-    shown = []
-    for job in jobs:
-        state, cost = "done before" if job.key in finished else "to do", plan(job.config)
-        if as_json:
-            shown.append({**job.to_dict(), "state": state, "config": to_dict(job.config), "plan": cost.to_dict()})
-        else:
-            typer.echo(f"# {job.label}: {state}\n{describe(job.config, cost)}")
-    if as_json:
-        print_json({"jobs": shown})
+    plans = [plan(job.config) for job in jobs]
+    found = costs(jobs, plans, finished)
+    if not as_json:
+        to_terminal(table(found), footing(jobs, plans))
+        return
+    listed = [
+        {
+            **job.to_dict(),
+            "state": "done before" if job.key in finished else "to do",
+            "config": to_dict(job.config),
+            "plan": cost.to_dict(),
+        }
+        for job, cost in zip(jobs, plans, strict=True)
+    ]
+    print_json({"paired": not problems, "notes": problems, **to_json(found), "jobs": listed})
 
 
 def end(ended: Sequence[Outcome], code: int, received: int | None) -> None:

@@ -88,15 +88,23 @@ class Completion:
     """What a backend answers. `text` excludes the stop string.
 
     stop_reason: `stop` (stop string or end of text), `length` (token cap), `nonfinite` (logits were not finite: a
-    failure of the model, scored low, never a harness failure).
+    failure of the model, scored low, never a harness failure), `context` (the model's context ended before the answer
+    did; what was answered until then, nothing where the prompt alone fills it).
     shared: the answer was computed for an identical request and not paid for again.
+    note: what `context` was too short for, in words.
     """
 
     text: str
-    stop_reason: Literal["stop", "length", "nonfinite"] = "stop"
+    stop_reason: Literal["stop", "length", "nonfinite", "context"] = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
     shared: bool = False
+    note: str = ""
+
+    @property
+    def cut(self) -> bool:
+        """Whether the model would have gone on."""
+        return self.stop_reason in ("length", "context")
 
 
 @dataclass(frozen=True)

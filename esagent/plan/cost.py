@@ -19,7 +19,7 @@ from esagent.config.schema import Config, Select
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.plan.baselines import Baseline, baselines
-from esagent.plan.calibration import calibration_episodes
+from esagent.plan.calibration import searches
 from esagent.plan.memory import memory_bytes
 from esagent.plan.rate import Rate, rate_of
 from esagent.plan.searched import number_bytes, searched_numbers, written_numbers
@@ -27,6 +27,19 @@ from esagent.plan.steps import steps_within
 from esagent.workload import ANSWER_TOKENS, PREFIX_TOKENS, PROMPT_TOKENS, calls_per_episode, work
 
 EPISODE_BYTES = 400  # one episode on disk, compressed
+CALL_TOKENS = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
+
+
+@dataclass(frozen=True)
+class CalibrationCost:
+    """Of `sigma=auto`, where the tries are as many as usual and outputs are valid at once; see `Plan`."""
+
+    episodes: int
+    requests: int
+    tokens: int
+    computed_tokens: int
+    flops: float | None
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -35,11 +48,11 @@ class Plan:
 
     budget: kind and amount. steps: those that fit into it, an estimate unless it is a budget of steps or episodes.
     directions: per block and step, on average. requests and tokens: as asked by the agents; computed_tokens: what is
-    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. Both are without a
-    calibration, which runs `calibration_episodes` at least, and asks about as much again without running any. flops: of
-    the whole run; step_flops: of training, per step. noise_numbers: random numbers that members write into the weights.
-    memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`. baselines: ES
-    and GRPO by the papers' models, on the same model and as many trajectories of the same length.
+    left after prompts, prefixes, requests and the trunk are shared, in tokens through all layers. These, flops and
+    seconds are of the whole run, calibration included; `calibration` is what it has of them, and its episodes, None
+    without one. step_flops: of training, per step. noise_numbers: random numbers that its members write into the
+    weights. memory_bytes, disk_bytes: by part. flops_per_second: the rate `seconds` assumes, from `rate_source`.
+    baselines: ES and GRPO by the papers' models, on the same model and as many trajectories of the same length.
     """
 
     blocks: tuple[str, ...]
@@ -50,7 +63,7 @@ class Plan:
     directions: float
     training_episodes: int | None
     evaluation_episodes: int | None
-    calibration_episodes: int
+    calibration: CalibrationCost | None
     requests: int | None
     tokens: int | None
     computed_tokens: int | None
@@ -103,8 +116,36 @@ class _Job:
 
     def seconds(self, steps: int, evaluation: int = 0) -> float:
         """On the machine that `rate` speaks of."""
-        noise = (self.noise(steps) or 0) / self.rate.noise
-        return self.flops(steps, evaluation) / self.rate.flops + noise
+        return self._duration(self.flops(steps, evaluation), self.noise(steps) or 0)
+
+    def _duration(self, flops: float, noise: int) -> float:
+        return flops / self.rate.flops + noise / self.rate.noise
+
+    def calibration(self, blocks: int) -> CalibrationCost | None:
+        """Of what `sigma=auto` runs; None without it."""
+        found = searches(self.config, blocks)
+        if not found:
+            return None
+        tasks, calls = found[0].tasks, calls_per_episode(self.config)
+        episodes = tasks + sum(search.episodes for search in found)
+        requests = round(calls * episodes + sum(search.asked(self.modules) for search in found))
+        body = head = 0.0
+        noise = 0
+        for search in found:
+            rounds, centre = search.tries + 1, tasks if search is found[0] else 0
+            job = dataclasses.replace(self, config=search.config, members=search.members)
+            layers, logits = job.computed(rounds, centre)
+            body, head = body + layers, head + logits
+            noise += rounds * (self.written or 0) * search.members
+        flops = 2.0 * (self.body * body + self.head * head)
+        return CalibrationCost(
+            episodes,
+            requests,
+            requests * CALL_TOKENS,
+            round(body),
+            flops if self.body else None,
+            self._duration(flops, noise) if self.body else None,
+        )
 
 
 def plan(config: Config) -> Plan:
@@ -119,7 +160,6 @@ def plan(config: Config) -> Plan:
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
     numbers = searched_numbers(config, sizes, len(modules))
     calls = calls_per_episode(config)
-    length = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
     trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
     job = _Job(
         config,
@@ -132,17 +172,19 @@ def plan(config: Config) -> Plan:
         written_numbers(config, numbers),
         rate_of(config),
     )
-    each = limit.directions * limit.episodes * calls * length
+    each = limit.directions * limit.episodes * calls * CALL_TOKENS
     costs: dict[str, Callable[[int], float]] = {"tokens": lambda count: count * each}
     if sizes:
         costs |= {"flops": job.flops, "seconds": job.seconds}
     steps = steps_within(limit, costs.get(limit.kind))
     training = None if steps is None else round(steps.whole * limit.directions + steps.part) * limit.episodes
     evaluation = None if steps is None else _evaluation_episodes(config, steps.count)
-    requests = None if training is None or evaluation is None else round((training + evaluation) * calls)
-    known = steps is not None and evaluation is not None
-    count = steps.count if steps else 0
+    known = training is not None and evaluation is not None
+    count, evaluated = steps.count if steps else 0, evaluation or 0
     costed = bool(sizes) and known
+    before = job.calibration(max(1, len(blocks)))
+    requests = round(((training or 0) + evaluated) * calls) + (before.requests if before else 0)
+    flops, seconds = (job.flops(count, evaluated), job.seconds(count, evaluated)) if costed else (None, None)
     return Plan(
         blocks=blocks,
         searched_numbers=numbers,
@@ -152,22 +194,28 @@ def plan(config: Config) -> Plan:
         directions=config.algorithm.directions / (1 if config.allocation.name == "joint" else max(1, len(blocks))),
         training_episodes=training,
         evaluation_episodes=evaluation,
-        calibration_episodes=calibration_episodes(config, max(1, len(blocks))),
-        requests=requests,
-        tokens=None if requests is None else requests * length,
-        computed_tokens=round(job.computed(count, evaluation or 0)[0]) if known else None,
-        flops=job.flops(count, evaluation or 0) if costed else None,
+        calibration=before,
+        requests=requests if known else None,
+        tokens=requests * CALL_TOKENS if known else None,
+        computed_tokens=round(job.computed(count, evaluated)[0]) + (before.computed_tokens if before else 0)
+        if known
+        else None,
+        flops=_sum(flops, before.flops if before else None),
         step_flops=job.flops(count) / count if costed and count else None,
         noise_numbers=job.noise(count) if known else None,
-        memory_bytes=memory_bytes(config, sizes, numbers, modules, members, count, evaluation or 0),
-        disk_bytes=_disk(config, sizes, numbers, count, (training or 0) + (evaluation or 0)),
-        seconds=job.seconds(count, evaluation or 0) if costed else None,
+        memory_bytes=memory_bytes(config, sizes, numbers, modules, members, count, evaluated),
+        disk_bytes=_disk(config, sizes, numbers, count, (training or 0) + evaluated),
+        seconds=_sum(seconds, before.seconds if before else None),
         flops_per_second=job.rate.flops,
         rate_source=job.rate.source,
-        trajectory_tokens=round(calls * length),
-        longest_tokens=length,
-        baselines=baselines(sizes, each, length) if sizes else (),
+        trajectory_tokens=round(calls * CALL_TOKENS),
+        longest_tokens=CALL_TOKENS,
+        baselines=baselines(sizes, each, CALL_TOKENS) if sizes else (),
     )
+
+
+def _sum(run: float | None, calibration: float | None) -> float | None:
+    return None if run is None else run + (calibration or 0.0)
 
 
 def _evaluation_episodes(config: Config, steps: int) -> int:

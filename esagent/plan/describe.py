@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from esagent.config.export import to_dict
-from esagent.config.schema import Config
+from esagent.config.schema import Config, Objective
 from esagent.plan.cost import Plan
 from esagent.report.text import size
 
@@ -30,12 +30,16 @@ def _rows(config: Config, cost: Plan) -> Iterator[tuple[str, str]]:
         yield "budget", f"{_count(amount).strip()} {kind}: {about}{_whole(cost.steps)} steps"
     yield "members per step", f"{cost.members}"
     yield "directions per block", f"{cost.directions:g} per step"
+    training = "training" if config.objective is Objective.reward else "training (gold outputs, scored)"
+    before = cost.calibration
+    also = f", about {before.episodes:,} calibration" if before else ""
     yield (
         "episodes",
-        f"{_whole(cost.training_episodes)} training, {_whole(cost.evaluation_episodes)} evaluation",
+        f"{_whole(cost.training_episodes)} {training}, {_whole(cost.evaluation_episodes)} evaluation{also}",
     )
-    if config.sigma.auto:
-        yield "calibration", f"{cost.calibration_episodes:,} episodes or more, counted apart"
+    if before:
+        share = f"{_count(before.flops)}FLOP and {_duration(before.seconds)} of the below"
+        yield "calibration", f"about {before.requests:,} requests, {share}"
     yield "requests", _whole(cost.requests)
     yield "tokens", f"{_count(cost.tokens)} asked for, {_count(cost.computed_tokens)} computed after sharing"
     noise = f", {_count(cost.noise_numbers)} numbers of noise" if cost.noise_numbers else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,16 +25,20 @@ class Rate:
 
 
 def rate_of(config: Config) -> Rate:
-    """The rates of the device that `config` asks for, in the model's number format."""
+    """The rates of the device that `config` asks for, in the model's number format; timed once per process."""
+    return _rate(config.backend.device, config.model.dtype is DType.float32)
+
+
+@functools.cache
+def _rate(wanted: str, single: bool) -> Rate:
     import torch
 
     from esagent.core.noise import gaussian
 
-    wanted = config.backend.device
     device = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
     if device.startswith("cuda") and not torch.cuda.is_available():
         return Rate(GPU_FLOPS, GPU_NOISE, "assumed for a GPU: there is none here to time")
-    dtype = torch.float32 if config.model.dtype is DType.float32 else torch.bfloat16
+    dtype = torch.float32 if single else torch.bfloat16
     left = torch.ones(2048, 1024, dtype=dtype, device=device)
     right = torch.ones(1024, 1024, dtype=dtype, device=device)
     product = _fastest(lambda: (left @ right)[0, 0].item())  # reading a value waits for the device

@@ -15,13 +15,20 @@ from rich.text import Text
 from esagent.core.episode import GOLD
 from esagent.report.text import number
 
-_STOPS = {"length": "cut at its length", "nonfinite": "logits not finite"}
+_STOPS = {
+    "length": "cut at its length",
+    "nonfinite": "logits not finite",
+    "context": "the model's context is full",
+}
 
 
-def render(episode: Mapping[str, Any]) -> Group:
-    """The conversation for a terminal. Raises KeyError or TypeError when `episode` is not one."""
+def render(episode: Mapping[str, Any], state: str) -> Group:
+    """The conversation for a terminal. state: whose it is, or around whom the population lies; "" when not known.
+
+    Raises KeyError or TypeError when `episode` is not one.
+    """
     task, score = episode["task"], episode["score"]
-    parts: list[RenderableType] = [_facts(episode), Text()]
+    parts: list[RenderableType] = [_facts(episode, state), Text()]
     for number_, turn in enumerate(episode["turns"], start=1):
         parts += _turn(number_, turn)
     parts += [Rule(Text("outcome"), align="left", style="dim"), _line("answer", str(episode["answer"]), "bold")]
@@ -69,9 +76,13 @@ def completion_note(completion: Mapping[str, Any]) -> str:
     return _STOPS.get(str(completion.get("stop_reason")), "")
 
 
-def _facts(episode: Mapping[str, Any]) -> Table:
+def _facts(episode: Mapping[str, Any], state: str) -> Table:
     task = episode["task"]
-    member = "unperturbed agent" if episode["member"] < 0 else f"member {episode['member']} of the population"
+    if episode["member"] < 0:
+        member = f"unperturbed agent, {state}" if state else "unperturbed agent"
+    else:
+        around = f" around the agent, {state}" if state else ""
+        member = f"member {episode['member']} of the population{around}"
     if episode["score"]["reason"] == GOLD:
         member = f"gold outputs, scored by {member}"
     if episode.get("sample") is not None:

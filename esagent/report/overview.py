@@ -116,7 +116,7 @@ def _head(found: Mapping[str, Any], now: datetime) -> Table:
         "decoding": str(found["decoding"] or ""),
         "seed": "" if found["seed"] is None else str(found["seed"]),
         **spending.facts(found["budget"], found["ledger"]),
-        "memory": f"{memory / 2**30:.2f} GiB at most" if memory else "",
+        "memory": f"{size(memory)} at most" if memory else "",
         "versions": ", ".join(
             f"{name} {versions[name]}" for name in ("esagent", "python", "torch") if name in versions
         ),

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from esagent.report import spending
 from esagent.report.calibration import calibration_table
-from esagent.report.text import amount, duration, number, trained_on
+from esagent.report.text import amount, duration, number, size, trained_on
 
 _SPLITS = {"pool": "training pool", "validation": "validation", "heldout": "held-out"}
 
@@ -79,7 +79,7 @@ def _facts(summary: Mapping[str, Any]) -> Table:
         "time": duration(summary["seconds"]) if "seconds" in summary else "",
         "speed": f"{amount(summary['tokens_per_second'])} tokens/s" if summary.get("tokens_per_second") else "",
         **spending.facts(summary.get("budget"), summary.get("ledger") or {}),
-        "peak memory": f"{memory / 2**30:.2f} GiB" if memory else "",
+        "peak memory": size(memory) if memory else "",
         "run": str(summary.get("run") or ""),
     }
     table = Table.grid(padding=(0, 2))

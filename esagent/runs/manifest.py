@@ -59,6 +59,7 @@ def build_manifest(
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": list(sys.argv if command is None else command),
+        "cwd": _cwd(),
         "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
         "config": dict(settings),
         "model_hash": model_hash,
@@ -113,6 +114,13 @@ def machine() -> dict[str, Any]:
         "memory_bytes": psutil.virtual_memory().total,
         "gpus": _gpus(),
     }
+
+
+def _cwd() -> str | None:
+    """Where relative paths in the settings begin; None when that folder was deleted."""
+    with contextlib.suppress(FileNotFoundError):
+        return str(Path.cwd())
+    return None
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

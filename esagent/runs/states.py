@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from esagent.config.export import read_config
 from esagent.config.limits import limit_of
 from esagent.config.schema import Config
 from esagent.core.ledger import step_cost
@@ -16,6 +15,7 @@ from esagent.runs.directory import RunDirectory
 from esagent.runs.identity import Identity, identity, read_manifest, read_settings, require_settings
 from esagent.runs.journal import inspect_journal
 from esagent.runs.jsonio import parse
+from esagent.runs.place import read_located
 from esagent.runs.resume import Replayable, replay
 
 BEST, LAST = "best", "last"
@@ -54,7 +54,7 @@ def find_state(run: RunDirectory, wanted: str) -> State:
     """
     if not is_state(wanted):
         raise ConfigError(f"state {wanted!r}: must be {BEST}, {LAST}, or a number of updates")
-    config = read_config(run.config)
+    config = read_located(run)
     try:
         manifest = read_manifest(run)
         start = identity(manifest)

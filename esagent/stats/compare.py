@@ -76,7 +76,8 @@ class Report:
 def compare(
     results: Sequence[Result], *, metric: str, baseline: str | None, by: Sequence[str] = (), confidence: float = 0.95
 ) -> Report:
-    """Test every arm against `baseline`, an arm's label or a part of it that no other has.
+    """Test every arm against `baseline`, an arm's label, or a setting, a value or else any part of it that no
+    other has.
 
     Raises ConfigError: an unknown metric or baseline, one arm alone, incomplete pairs, or a run without the metric.
     """
@@ -156,12 +157,18 @@ def _choose(baseline: str | None, labels: Sequence[str]) -> str:
         raise ConfigError(f"--baseline is missing: choose from {listed}")
     if baseline in labels:
         return baseline
-    partly = [label for label in labels if baseline in label]
+    whole = [label for label in labels if baseline in _parts(label)]  # es is no es_at_scale
+    partly = whole or [label for label in labels if baseline in label]
     if len(partly) == 1:
         return partly[0]
     if partly:
         raise ConfigError(f"--baseline {baseline}: could be {', '.join(map(repr, partly))}")
-    parts = {part: label for label in labels for token in label.split() for part in (token, token.partition("=")[2])}
+    parts = {part: label for label in labels for part in _parts(label)}
     near = difflib.get_close_matches(baseline, [*labels, *parts], n=1, cutoff=0.5)
     hint = f"did you mean {parts.get(near[0], near[0])}? " if near else ""
     raise ConfigError(f"--baseline {baseline}: {hint}choose from {listed}")
+
+
+def _parts(label: str) -> list[str]:
+    """The settings of a label, as in `algorithm.name=es`, and their values."""
+    return [part for token in label.split() for part in (token, token.partition("=")[2])]

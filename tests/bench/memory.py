@@ -67,8 +67,8 @@ def main() -> int:
     ratios = {kind: (row["peak"] - row["copy"]) / plain for kind, row in found.items()}
     out = {
         kind: {
-            "peak MiB": round(row["peak"] / 2**20),
-            "of it the copy of the weights": round(row["copy"] / 2**20),
+            "peak MB": round(row["peak"] / 1e6),
+            "of it the copy of the weights": round(row["copy"] / 1e6),
             "the rest, times plain inference": round(ratios[kind], 3),
         }
         for kind, row in found.items()

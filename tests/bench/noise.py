@@ -174,7 +174,7 @@ def main() -> int:
             }
             | {"update": round(times["update"] / times["randn update"], 3)},
         }
-    out["peak MiB beyond the weights"] = {name: round(peak_growth(way) / 2**20, 1) for name, way in ways.items()}
+    out["peak MB beyond the weights"] = {name: round(peak_growth(way) / 1e6, 1) for name, way in ways.items()}
     print(json.dumps(out, indent=1))
     return int(slower)
 

@@ -18,6 +18,7 @@ from esagent.core.episode import UNPERTURBED, Completion, Request
 from esagent.core.noise import key
 from esagent.core.population import Perturbation
 from esagent.errors import RunError
+from esagent.plan import plan
 from tests.helpers.tiny import make_tiny_folder
 from tests.helpers.vector import MODULES, VectorBackend, vector_config, vector_parts
 from tests.runs.tiny_run import tiny_config
@@ -213,6 +214,10 @@ def test_a_tiny_model_reaches_the_target(tmp_path: Path, allocation: str) -> Non
     found = calibrate(parts, config)
     blocks = [block.name for block in parts.backend.blocks()]
     assert list(found["sigma"]) == blocks == ["planner", "selector", "caller", "synthesizer"]
+    planned = plan(replace(config, agent=replace(config.agent, max_turns=1))).calibration  # four calls, as here
+    assert planned is not None
+    assert found["episodes"] == planned.episodes
+    assert found["cost"].requests == pytest.approx(planned.requests, rel=0.25)
     for choice in found["found"]:
         assert choice["changed"] is None or abs(choice["changed"] - 0.4) <= 0.1, choice
     again = calibrate(assemble(config), config)

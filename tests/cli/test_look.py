@@ -140,10 +140,13 @@ def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
 
     talk = call(folder, "show", "latest", "--episode", "1")
     assert "eval-000002-heldout.jsonl.zst, episode 1" in talk.stdout
+    assert "unperturbed agent, trained, after step 2" in talk.stdout
+    assert "unperturbed agent, base" in call(folder, "show", "latest", "--episode", "1", "--step", "0").stdout
     assert "1  planner" in talk.stdout
     options = ["--eval", "latest", "--agent", "base", "--sample", "1"]
     found = json.loads(call(folder, "show", "latest", "--episode", evaluated["tasks"][2], *options, "--json").stdout)
     assert found["file"].endswith("base-sampled.jsonl.zst")
+    assert found["state"] == "base"
     assert (found["episode"]["task"]["id"], found["episode"]["sample"]) == (evaluated["tasks"][2], 1)
 
     page = call(folder, "show", "latest", "--html", "page.html")

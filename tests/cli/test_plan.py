@@ -78,6 +78,65 @@ def test_work_of_a_small_job_by_hand() -> None:
     assert left.trunk == pytest.approx(25 * texts + 8 * nodes + 150 * 4)
 
 
+def test_gold_outputs_are_the_same_for_all_members() -> None:
+    """The same job by likelihood: no text is new, whoever perturbs an earlier module, and nothing is guessed."""
+    small = ["algorithm.directions=1", "budget.steps=2", "budget.tasks_per_step=3", "budget.evaluate_every=0"]
+    small += ["task.pool=4", "task.validation=0", "task.heldout=0", "space.modules=[caller]", "space.positions=all"]
+    left = work(compose([*small, "objective=likelihood"]), ("caller",), 2, 2 * 4, 2)
+    answers = 1 + 1.2 * 1 + 1.2 * 2 + 1
+    calls = 1 + 1.2 + 1.2 + 1
+    guessed = 8 * (1 + 0.1)  # evaluations are of episodes
+    assert left.head == pytest.approx(6 * answers * 8 + 8 * calls * guessed)
+    texts = (6 + 8) * calls
+    assert left.trunk == pytest.approx(texts * 25 + 6 * calls * 8 + 8 * calls * guessed + 150 * 4)
+    kept = work(compose([*small, "objective=likelihood", "space.positions=answer"]), ("caller",), 2, 2 * 4, 2)
+    first = 4 + 4 + 0.3 * 4  # of the first evaluation, of the gold episodes, and what the second one finds renewed
+    assert kept.upper == pytest.approx(25 * calls * first + left.head + 150 * 4)
+    reward, gold = (plan(compose([f"objective={name}"])) for name in ("reward", "likelihood"))
+    assert gold.seconds < reward.seconds
+    assert "training (gold outputs, scored)" in describe(compose(["objective=likelihood"]), gold)
+
+
+def test_a_calibration_counts_in_the_whole() -> None:
+    """One searched module and one probe: the centre, five tries, and one round of episodes."""
+    plain, auto = (
+        plan(compose([f"sigma={name}", "space.modules=[caller]"] + (["sigma.probes=1"] if name == "auto" else [])))
+        for name in ("constant", "auto")
+    )
+    before = auto.calibration
+    assert plain.calibration is None
+    assert before is not None
+    assert before.episodes == 8 * (1 + 1 + 2)
+    calls = 2 + 2 * 1.2
+    assert before.requests == round(before.episodes * calls + 5 * 8 * 2 * 1.2)  # tries ask the caller alone
+    assert auto.requests == plain.requests + before.requests
+    assert auto.tokens == plain.tokens + before.requests * 183
+    for name in ("computed_tokens", "flops", "seconds"):
+        assert getattr(auto, name) == pytest.approx(getattr(plain, name) + getattr(before, name), rel=1e-4)
+    assert before.seconds > 0
+    text = describe(compose(["sigma=auto", "space.modules=[caller]"]), auto)
+    assert f"about {before.episodes} calibration" in text
+
+
+def test_joint_members_are_searched_for_once_more() -> None:
+    one, both, all_ = (
+        plan(compose(["sigma=auto", "space.modules=[caller,selector]", *more])).calibration
+        for more in ([], ["allocation=joint"], ["allocation=joint", "sigma.per=all"])
+    )
+    assert one is not None
+    assert both is not None
+    assert all_ is not None
+    assert one.episodes == 8 * (1 + 1 + 8 * 2)
+    assert both.episodes == one.episodes + 8 * (1 + 8)
+    assert all_.episodes == 8 * (1 + 1 + 8)
+    full = plan(compose(["sigma=auto", "space=full", "allocation=joint"]))
+    assert full.calibration is not None
+    assert full.calibration.seconds > full.calibration.flops / full.flops_per_second  # noise is written too
+    unknown = plan(compose(["sigma=auto", "model=Nobody/nothing-1b"]))
+    assert unknown.calibration is not None
+    assert (unknown.calibration.flops, unknown.seconds) == (None, None)
+
+
 def test_a_kept_prompt_is_paid_once() -> None:
     config = compose(
         ["budget.steps=1", "budget.tasks_per_step=1", "task.pool=10", "task.heldout=0", "backend.draft=false"]

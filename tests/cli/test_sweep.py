@@ -59,12 +59,29 @@ def test_bad_usage(arguments: list[str], code: int, says: str, esagent: Run, tmp
 def test_dry_run_lists_arms_and_seeds_and_writes_nothing(esagent: Run, tmp_path: Path) -> None:
     done = esagent("sweep", "experiment=choices", "seed=0,1", "space.positions=all", "--dry-run", "--json")
     assert done.returncode == 0
-    jobs = json.loads(done.stdout)["jobs"]
+    found = json.loads(done.stdout)
+    jobs = found["jobs"]
     arms = ["algorithm.normalise=block", "algorithm.normalise=total"]
     assert [(job["arm"], job["seed"]) for job in jobs] == [(arm, seed) for arm in arms for seed in (0, 1)]
     assert {job["config"]["space"]["positions"] for job in jobs} == {"all"}
     assert {job["state"] for job in jobs} == {"to do"}
+    assert [(arm["arm"], arm["seeds"], arm["left"]) for arm in found["arms"]] == [(arm, [0, 1], 2) for arm in arms]
+    assert found["total"]["tokens"] == sum(job["plan"]["tokens"] for job in jobs)
+    assert (found["paired"], found["notes"]) == (True, [])
     assert "2 arms on 2 seeds, paired" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_is_a_row_per_arm_and_no_configuration(esagent: Run, tmp_path: Path) -> None:
+    done = esagent("sweep", "space=core", "space.rank=4,8", "seed=0,1,2", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["arm", "seeds", "to", "do", "episodes", "tokens", "FLOP", "memory", "time", "disk"]
+    rows = [line.split() for line in lines if line.startswith(("space.rank", "total"))]
+    assert [row[:3] for row in rows] == [["space.rank=4", "3", "3"], ["space.rank=8", "3", "3"], ["total", "3", "6"]]
+    assert int(rows[2][3].replace(",", "")) == sum(int(row[3].replace(",", "")) for row in rows[:2])
+    assert lines[-1] == "All about one job: esagent train --dry-run space=core space.rank=4 seed=0"
+    assert len(lines) < 10, "the composed configuration of each job is for train --dry-run to tell"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -72,7 +89,7 @@ def test_broken_pairing_is_told(esagent: Run) -> None:
     done = esagent("sweep", "task.level=easy,medium", "seed=0", "--dry-run")
     assert done.returncode == 0
     assert done.stderr == "esagent: not paired: arms differ in task.level, so they do not share tasks\n"
-    assert "# task.level=medium seed=0: to do" in done.stdout
+    assert "\ntask.level=medium " in done.stdout
 
 
 def test_failing_jobs_finished_jobs_and_unfinished_ones(esagent: Run, tiny: Path, tmp_path: Path) -> None:

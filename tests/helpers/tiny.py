@@ -117,7 +117,7 @@ def make_tiny(
         "num_hidden_layers": layers,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
-        "max_position_embeddings": 2048,
+        "max_position_embeddings": 8192,
         "initializer_range": 0.12,  # about 1/sqrt(hidden): logits with a spread, so that greedy texts differ
         "bos_token_id": None,
         "eos_token_id": tokenizer.eos_token_id,

@@ -109,7 +109,7 @@ def test_the_summary_says_all_that_matters(capsys: pytest.CaptureFixture[str]) -
         "9,216 episodes, 1.2M tokens (1.0M shared), 35.4T FLOPs, 3m 10s",
         "300 episodes, 42.0k tokens (- shared), - FLOPs, 20s",
         "330.0T at 2 P a token asked for, 220.0T at 2 P L; GRPO 880.0T at 8 P L",
-        "2.00 GiB",
+        "peak memory 2.1 GB",
         "free text",
         "after step 12 of 16",
     ):

@@ -23,9 +23,9 @@ from esagent.tasks.toolbox import ToolboxFamily
 from tests.agents.scripted import ScriptedBackend
 
 
-def text(episode: dict[str, Any]) -> str:
+def text(episode: dict[str, Any], state: str = "") -> str:
     stream = io.StringIO()
-    Console(file=stream, width=100).print(render(episode))
+    Console(file=stream, width=100).print(render(episode, state))
     return stream.getvalue()
 
 
@@ -42,6 +42,16 @@ def episode() -> dict[str, Any]:
 
     (found,) = rollout(ModularAgent(), family, ScriptedBackend(answer), (), [task])
     return encode_episode(found)
+
+
+def test_it_says_whose_conversation_it_is(episode: dict[str, Any]) -> None:
+    for state, member, says in (
+        ("trained, after step 4", -1, "unperturbed agent, trained, after step 4"),
+        ("base", 3, "member 3 of the population around the agent, base"),
+        ("", -1, "unperturbed agent"),
+    ):
+        by = next(line for line in text({**episode, "member": member}, state).splitlines() if line.startswith("by "))
+        assert by.removeprefix("by").strip() == says
 
 
 def test_a_conversation_tells_who_said_what_and_what_came_of_it(episode: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ def test_likelihoods_are_not_drawn_on_the_axis_of_rewards(found: Run) -> None:
 def test_a_gold_episode_is_no_conversation_of_a_member(found: Run) -> None:
     wanted = Wanted(step=1, member=2)
     _, episode = find_episode(find_file(found.directory, wanted), "0", wanted)
-    out = text(render_episode(episode))
+    out = text(render_episode(episode, "base"))
     assert "gold outputs, scored by member 2" in out
     assert "log-likelihood per token of the gold outputs: -" in out
     assert "reward:" not in out

@@ -124,6 +124,26 @@ def test_a_part_of_the_label_names_the_baseline(tmp_path: Path) -> None:
     assert report(tmp_path, baseline="all").comparisons[0].test.mean == pytest.approx(-0.23 / 3)
 
 
+def test_a_whole_value_goes_before_a_part_of_one(tmp_path: Path) -> None:
+    for name, value in (("es", 0.5), ("es_at_scale", 0.7), ("agentic_es", 0.6)):
+        write_run(tmp_path / name, [f"name={name}"], curve={0: 0.2, 4: value})
+    for given in ("es", "name=es"):
+        assert report(tmp_path, baseline=given, by=["name"]).baseline == "name=es"
+    assert report(tmp_path, baseline="at_scale", by=["name"]).baseline == "name=es_at_scale"
+    with pytest.raises(ConfigError, match=r"could be 'name=agentic_es', 'name=es', 'name=es_at_scale'"):
+        report(tmp_path, baseline="e", by=["name"])
+
+
+def test_a_value_that_several_arms_have_is_of_no_other_arm(tmp_path: Path) -> None:
+    for name in ("es", "es2"):
+        for steps in (4, 5):
+            write_run(
+                tmp_path / f"{name}-{steps}", [f"name={name}", f"budget.steps={steps}"], curve={0: 0.2, steps: 0.5}
+            )
+    with pytest.raises(ConfigError, match=r"could be 'name=es budget.steps=4', 'name=es budget.steps=5'$"):
+        report(tmp_path, baseline="es", by=["name", "budget.steps"])
+
+
 def test_arms_by_name(tmp_path: Path) -> None:
     for name, value in (("a", 0.5), ("b", 0.7)):
         write_run(tmp_path / name, [f"name={name}"], curve={0: 0.2, 4: value})

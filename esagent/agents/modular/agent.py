@@ -114,6 +114,6 @@ def _steps(completion: Completion) -> tuple[str, ...]:
 
 
 def _no_tool(completion: Completion, task: Task) -> ToolCall:
-    if completion.stop_reason == "length" and not visible_text(completion.text):
+    if completion.cut and not visible_text(completion.text):
         return ToolCall("", error=CUT)
     return unknown(visible_text(completion.text), {tool.name: tool for tool in task.tools})

@@ -74,7 +74,7 @@ class ReactAgent:
         if self.style == "raw":
             before, mark, answer = text.partition(ANSWER)
             return answer.strip() if mark and ACTION not in before else None
-        if parse_calls(completion, task.tools) or completion.stop_reason == "length":
+        if parse_calls(completion, task.tools) or completion.cut:
             return None
         return text.rpartition(ANSWER)[2].strip()
 
@@ -84,7 +84,7 @@ class ReactAgent:
         _, mark, action = completion.text.partition(ACTION)
         if mark:
             return parse_call(replace(completion, text=action), task.tools)
-        return ToolCall("", error=CUT if completion.stop_reason == "length" else f"write {ACTION} or {ANSWER}")
+        return ToolCall("", error=CUT if completion.cut else f"write {ACTION} or {ANSWER}")
 
     def _continued(self, request: Request, completion: Completion, result: str) -> Request:
         """The request after an observation."""

@@ -32,7 +32,7 @@ def parse_calls(completion: Completion, tools: Sequence[ToolSpec]) -> tuple[Tool
     """Every call in a completion, in order, broken ones included; () when the text does not try to call anything."""
     text = visible_text(completion.text)
     known = {tool.name: tool for tool in tools}
-    cut = completion.stop_reason == "length"
+    cut = completion.cut
     if "<tool_call>" in text:
         return tuple(call for block in _BLOCK.finditer(text) for call in _block(block[1], known, cut))
     if "<function=" in text:
@@ -51,7 +51,7 @@ def parse_call(completion: Completion, tools: Sequence[ToolSpec]) -> ToolCall:
         return calls[0]
     if calls:
         return ToolCall("", error=f"{len(calls)} calls were written where one is allowed; none was run")
-    if completion.stop_reason == "length":
+    if completion.cut:
         return ToolCall("", error=CUT)
     return ToolCall("", error=f"no tool call in {shorten(visible_text(completion.text))}")
 

@@ -16,13 +16,14 @@ from esagent.backends.base import Applied
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
 from esagent.backends.hf.engines import free_memory, make_engine
-from esagent.backends.hf.jobs import Job, Meter, Tokens
+from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.slots import Hooks, Slots
 from esagent.config.schema import BackendConfig
 from esagent.core.episode import Completion, Cost, Request
 from esagent.core.population import Block, Perturbation, Update
 from esagent.errors import RunError
 from esagent.models.chat import render
+from esagent.models.context import context_length
 from esagent.spaces.base import Space
 from esagent.spaces.tensors import Setting
 from esagent.spaces.weights import Weights
@@ -48,6 +49,7 @@ class HFBackend:
             packed = pack_linears(model)
             if self._weights:
                 self._weights.watchers.append(packed.refresh)
+        self._context = context_length(model.config)
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
         self._hooks = Hooks({site.path: site.module for site in space.sites})
         self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
@@ -67,23 +69,26 @@ class HFBackend:
         """Answer all requests, in order; identical ones once."""
         started, before = time.perf_counter(), self.meter.prompt_tokens
         jobs, keys, settings = self._prepare(requests, members)
-        outcomes = self._worked(jobs, settings, self._engine.complete)
+        fitting = {key: job for key, job in jobs.items() if job.max_new > 0}
+        outcomes = self._worked(fitting, settings, self._engine.complete)
         completions, seen = [], set()
-        for key in keys:
-            job, outcome = jobs[key], outcomes[key]
-            again = key in seen
+        for request, key in zip(requests, keys, strict=True):
+            completions.append(self._completion(request, jobs[key], outcomes.get(key), key in seen))
             seen.add(key)
-            completions.append(
-                Completion(
-                    outcome.text,
-                    outcome.reason or "length",
-                    len(job.prefix) + len(job.prompt),
-                    len(outcome.tokens),
-                    again,
-                )
-            )
-        self._pay(jobs, keys, {key: len(outcome.tokens) for key, outcome in outcomes.items()}, before, started)
+        asked = [key for key in keys if key in fitting]
+        self._pay(fitting, asked, {key: len(outcome.tokens) for key, outcome in outcomes.items()}, before, started)
         return completions
+
+    def _completion(self, request: Request, job: Job, outcome: Outcome | None, again: bool) -> Completion:
+        """outcome: None where the context has no room for an answer. again: it was paid for before."""
+        length = len(job.prefix) + len(job.prompt)
+        note = self._beyond(length, request.max_new_tokens)
+        if outcome is None:
+            return Completion("", "context", note=note)
+        reason = outcome.reason or "length"
+        if reason == "length" and note:
+            return Completion(outcome.text, "context", length, len(outcome.tokens), again, note)
+        return Completion(outcome.text, reason, length, len(outcome.tokens), again)
 
     @torch.inference_mode()
     def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
@@ -109,12 +114,25 @@ class HFBackend:
             job = self._job(request, slots)
             if texts is not None:
                 answer = self._answer(request, texts[number])
+                if beyond := self._beyond(len(job.prefix) + len(job.prompt), len(answer)):
+                    raise RunError(f"module {request.module}: {beyond}")
                 job = replace(job, max_new=len(answer), stop=(), choices=(), temperature=0.0, seed=0, answer=answer)
             key = job if self._config.share_requests else number
             jobs.setdefault(key, job)
             keys.append(key)
         self._hooks.use(self.space.terms(slots.settings))
         return jobs, keys, slots.settings
+
+    def overflow(self, request: Request, text: str) -> str:
+        """Why `request` with `text` for an answer is longer than the model's context, in words; "" where it fits."""
+        prefix, prompt = self._question(request)
+        return self._beyond(len(prefix) + len(prompt), len(self._answer(request, text)))
+
+    def _beyond(self, prompt: int, answer: int) -> str:
+        """The same by tokens."""
+        if self._context is None or prompt + answer <= self._context:
+            return ""
+        return f"a prompt of {prompt} tokens and {answer} for the answer exceed the model's context of {self._context}"
 
     def _answer(self, request: Request, text: str) -> Tokens:
         """`text` with its end, if it does not have one: what stops the request, or the end of the text.
@@ -166,10 +184,8 @@ class HFBackend:
 
     def _job(self, request: Request, slots: Slots) -> Job:
         slot = slots.of(request)
-        prefix_text, prompt_text = render(self._tokenizer, request)
-        prefix, prompt = self._encode(prefix_text), self._encode(prompt_text)
-        if not prefix + prompt:
-            raise RunError(f"module {request.module}: an empty prompt cannot be completed")
+        prefix, prompt = self._question(request)
+        room = request.max_new_tokens if self._context is None else self._context - len(prefix) - len(prompt)
         alone = 0
         if not prompt or (not self._config.share_prefix and not self._config.deterministic):
             prefix, prompt = (), prefix + prompt
@@ -185,13 +201,26 @@ class HFBackend:
             slots.keys[slot],
             prefix,
             prompt,
-            request.max_new_tokens,
+            min(request.max_new_tokens, room),
             request.stop,
             choices,
             request.temperature,
             request.seed if request.temperature > 0 else 0,
             alone,
         )
+
+    def _question(self, request: Request) -> tuple[Tokens, Tokens]:
+        """Its prefix and its prompt. Raises RunError for nothing at all, and for a prefix that fills the context."""
+        prefix_text, prompt_text = render(self._tokenizer, request)
+        prefix, prompt = self._encode(prefix_text), self._encode(prompt_text)
+        if not prefix + prompt:
+            raise RunError(f"module {request.module}: an empty prompt cannot be completed")
+        if self._context is not None and len(prefix) >= self._context:
+            raise RunError(
+                f"module {request.module}: its few-shot text alone is {len(prefix)} tokens, and the model's context is "
+                f"{self._context}; shorten it (agent.prompts) or choose another model"
+            )
+        return prefix, prompt
 
     def _encode(self, text: str) -> Tokens:
         if text not in self._encoded:
