@@ -9,7 +9,12 @@ BACKENDS = ("hf",)
 AGENTS = ("modular", "react")
 TASKS = ("toolbox", "jsonl")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
-ALLOCATIONS = ("uniform", "joint")
+ALLOCATIONS = (
+    *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
+)
+CREDITED = ("soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute")
+"""Allocations that go by credit, and so need modules to give it to."""
+
 SPACES = ("bias", "core", "lora", "full", "lowrank")
 WEIGHT_SPACES = ("full", "lowrank")
 """Those that search the model's own parameters: named by space.include and space.exclude, shared by all modules."""
@@ -40,7 +45,19 @@ TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split"
 MODULES = {"modular": ("planner", "selector", "caller", "synthesizer"), "react": ("policy",)}
 """Modules of the agents that ship, in the order in which an episode reaches them."""
 
-GROUPS = ("model", "backend", "agent", "task", "algorithm", "allocation", "sigma", "space", "budget", "experiment")
+GROUPS = (
+    "model",
+    "backend",
+    "agent",
+    "task",
+    "algorithm",
+    "allocation",
+    "credit",
+    "sigma",
+    "space",
+    "budget",
+    "experiment",
+)
 """Folders of `conf/` that `group=option` chooses from."""
 
 EVAL_SETTINGS = ("task", "backend", "agent.max_turns", "agent.constrained", "agent.prompts", "agent.options", "seed")
