@@ -42,10 +42,11 @@ def learning_curves(arms: Sequence[Arm], baseline: str | None) -> Figure | None:
     figure, panels = _panels(len(others))
     for axes, arm in zip(panels, others, strict=False):
         if reference is not None:
-            _curve(axes, reference, 0)
-        _curve(axes, arm, 1)
+            _curve(axes, reference, 0, f"{reference.label} (baseline)")
+        _curve(axes, arm, 1, "arm of the panel")
         tidy(axes, arm.label)
     _label_ends(figure, "updates", "mean pool reward")
+    _legend(figure, panels[0])
     return figure
 
 
@@ -68,7 +69,7 @@ def credit_against_truth(arms: Sequence[Arm]) -> Figure | None:
     for axes, (label, by_name) in zip(panels, shown.items(), strict=False):
         axes.plot([0, 1], [0, 1], color="#000000", linewidth=0.8, linestyle="--")
         for name, points in by_name.items():
-            style = look(names.index(name))
+            style = look(names.index(name) + 1)
             x, y = zip(*points, strict=True)
             axes.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=0.7, marker=style.marker, markersize=5,
                       markerfacecolor="white", label=name)  # fmt: skip
@@ -132,11 +133,11 @@ def movement_per_block(arms: Sequence[Arm]) -> Figure | None:
     return figure
 
 
-def _curve(axes: Any, arm: Arm, place: int) -> None:
+def _curve(axes: Any, arm: Arm, place: int, label: str = "") -> None:
     found, style = band(arm, learning_curve), look(place)
     axes.fill_between(found.steps, found.low, found.high, facecolor=style.colour, alpha=0.14, linewidth=0)
     axes.plot(found.steps, found.mean, color=style.colour, linestyle=style.dash, marker=style.marker, markersize=4.5,
-              markerfacecolor="white" if place else style.colour, linewidth=1.5, label=arm.label)  # fmt: skip
+              markerfacecolor="white" if place else style.colour, linewidth=1.5, label=label or arm.label)  # fmt: skip
 
 
 def _panels(
@@ -151,6 +152,8 @@ def _panels(
     figure = Figure(figsize=(width if not square else min(width, 3.4 * columns), tall + 0.8), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=columns > 1, sharey=columns > 1, squeeze=False)
     panels = list(grid.flat)
+    for axes in panels[count - columns : count]:  # the lowest of each column, also above a place that stays empty
+        axes.tick_params(labelbottom=True)
     for axes in panels[count:]:
         axes.remove()
     return figure, panels[:count]
@@ -163,4 +166,4 @@ def _label_ends(figure: Figure, x: str, y: str) -> None:
 
 def _legend(figure: Figure, axes: Any) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False, fontsize=8.5)
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)), frameon=False, fontsize=8.5)
