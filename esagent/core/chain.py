@@ -79,3 +79,17 @@ def slopes(skills: Floats, graded: float) -> Floats:
     with_one = expected_reward(np.where(eye, 1.0, skills[..., None, :]), graded)
     with_none = expected_reward(np.where(eye, 0.0, skills[..., None, :]), graded)
     return with_one - with_none
+
+
+def jump_moments(skills: Floats, module: int, graded: float) -> tuple[float, float]:
+    """Mean and mean square over tasks of J, what a task earns more when one module goes from wrong to right.
+
+    skills: [M]; module: its number. J = 0 where an earlier module fails, else r_k - r_module with k the modules that are right then. Its
+    mean is `slopes` of that module.
+    """
+    rewards = reward_table(len(skills), graded)
+    reached = float(np.prod(skills[:module]))
+    onwards = np.cumprod(np.concatenate([[1.0], skills[module + 1 :]]))
+    ends = onwards * (1.0 - np.append(skills[module + 1 :], 0.0))  # P(k = module + 1 + i)
+    jumps = rewards[module + 1 :] - rewards[module]
+    return reached * float(ends @ jumps), reached * float(ends @ jumps**2)
