@@ -84,8 +84,8 @@ def slopes(skills: Floats, graded: float) -> Floats:
 def jump_moments(skills: Floats, module: int, graded: float) -> tuple[float, float]:
     """Mean and mean square over tasks of J, what a task earns more when one module goes from wrong to right.
 
-    skills: [M]; module: its number. J = 0 where an earlier module fails, else r_k - r_module with k the modules that are right then. Its
-    mean is `slopes` of that module.
+    skills: [M]; module: its number. J = 0 where an earlier module fails, else r_k - r_module with k the modules that
+    are right then. Its mean is `slopes` of that module.
     """
     rewards = reward_table(len(skills), graded)
     reached = float(np.prod(skills[:module]))
