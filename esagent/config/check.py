@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from esagent.config import names
 from esagent.config.blocks import agent_modules, searched_blocks, sigma_factors
+from esagent.config.export import to_dict
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
 from esagent.config.limits import kinds_set, known_steps, limit_problems, too_small
@@ -24,6 +25,7 @@ from esagent.config.schema import (
     SpaceConfig,
     TaskConfig,
 )
+from esagent.config.study import dotted, load_study
 from esagent.config.synthetic import is_synthetic, synthetic_problems
 from esagent.config.weights import weight_problems
 from esagent.errors import ConfigError
@@ -53,6 +55,7 @@ def check(config: Config) -> None:
         _turns,
         _budget,
         _init,
+        _study,
     )
     problems = [line for part in parts for line in part(config)]
     if problems:
@@ -265,6 +268,22 @@ def _budget(config: Config) -> Iterator[str]:
 
 def _init(config: Config) -> Iterator[str]:
     yield from parent_problems(config, _depth(config))
+
+
+def _study(config: Config) -> Iterator[str]:
+    if config.study is None:
+        return
+    try:
+        study = load_study(config.study)
+    except ConfigError as error:
+        yield from error.problems
+        return
+    if config.seed not in study.seeds:
+        yield f"seed={config.seed}: study {study.name} declares the seeds {', '.join(map(str, study.seeds))}"
+    found = study.arms_of(dotted(to_dict(config)))
+    if len(found) != 1:
+        belongs = f"belong to several of its arms ({', '.join(found)})" if found else "are of none of its arms"
+        yield f"study={config.study}: the settings {belongs}; it declares {', '.join(study.arms)}"
 
 
 def _depth(config: Config) -> int | None:

@@ -279,5 +279,6 @@ class Config:
     seed: int = 0
     init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
     init_state: str = "best"  # of it: best, last, or a number of updates
+    study: str | None = None  # file of a preregistered study, stamped into the manifest before the run starts
     name: str = "default"  # runs/<name>/<run-id>
     runs_dir: str = "runs"

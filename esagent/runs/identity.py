@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from esagent.config.study import load_study
 from esagent.errors import ConfigError, RunError
 from esagent.runs.atomic import reporting, write_json
 from esagent.runs.directory import RunDirectory
@@ -65,8 +66,17 @@ def identity(manifest: Mapping[str, Any]) -> Identity:
 def write_identity(
     run: RunDirectory, manifest: Mapping[str, Any], forked_from: Mapping[str, Any] | None = None
 ) -> Identity:
-    """Write what every other file of a new run is bound to, the manifest, and an empty journal."""
-    named = {"run": f"{run.name}/{run.id}", **({"forked_from": forked_from} if forked_from else {}), **manifest}
+    """Write what every other file of a new run is bound to, the manifest, and an empty journal.
+
+    The manifest says under which study the run was started, as its file is now. Raises ConfigError for an unsound one.
+    """
+    study = manifest["config"].get("study")
+    named = {
+        "run": f"{run.name}/{run.id}",
+        **({"forked_from": forked_from} if forked_from else {}),
+        **({"study": load_study(study).stamp} if study else {}),
+        **manifest,
+    }
     written = write_manifest(run, named)
     Journal(run.journal, written["checksum"]).close()
     return identity(written)

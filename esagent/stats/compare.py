@@ -15,13 +15,17 @@ import numpy as np
 
 from esagent.config.nearest import suggest
 from esagent.config.schema import Objective
+from esagent.config.study import METRICS
 from esagent.errors import ConfigError
 from esagent.runs.matching import forked_from
 from esagent.stats.arms import label_arms, objective_problem, pairing_problems, unequal_budgets
-from esagent.stats.inversion import Limits, sign_flip_interval
+from esagent.stats.equivalence import Equivalence, equivalence
+from esagent.stats.holm import holm
+from esagent.stats.inversion import Limits, lower_bound, sign_flip_interval, upper_bound
 from esagent.stats.pairs import Grid, complete
-from esagent.stats.results import METRICS, Measure, Result, measure
+from esagent.stats.results import Measure, Result, measure
 from esagent.stats.signflip import SignFlip, sign_flip
+from esagent.stats.student import Student, t_test
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,20 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """arm - baseline, paired by seed."""
+    """arm - baseline, paired by seed.
+
+    bounds: one-sided, each of the report's confidence. p_holm: the two-sided p, corrected for all arms compared.
+    equivalence: at the report's margin, with alpha = 1 - confidence; None without a margin.
+    """
 
     arm: str
     differences: dict[int, float]
     test: SignFlip
     interval: Limits
+    bounds: Limits
+    student: Student
+    p_holm: float
+    equivalence: Equivalence | None
 
 
 @dataclass(frozen=True)
@@ -71,14 +83,21 @@ class Report:
     arms: tuple[Arm, ...]
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...]
+    margin: float | None = None
 
 
 def compare(
-    results: Sequence[Result], *, metric: str, baseline: str | None, by: Sequence[str] = (), confidence: float = 0.95
+    results: Sequence[Result],
+    *,
+    metric: str,
+    baseline: str | None,
+    by: Sequence[str] = (),
+    confidence: float = 0.95,
+    margin: float | None = None,
 ) -> Report:
     """Test every arm against `baseline`, an arm's label or a part of it that no other has.
 
-    Raises ConfigError: an unknown metric or baseline, one arm alone, incomplete pairs, or a run without the metric.
+    margin: ask also whether arms are equivalent within it, or no better by it. Raises ConfigError: an unknown metric or baseline, one arm alone, incomplete pairs, or a run without the metric.
     """
     if metric not in METRICS:
         raise ConfigError(f"--metric {metric}: {suggest(metric, METRICS)}")
@@ -86,7 +105,7 @@ def compare(
     mixed = objective_problem([result.config for result in results], by)
     if mixed:
         raise ConfigError(mixed)
-    base = _choose(baseline, list(dict.fromkeys(labels)))
+    base = choose_baseline(baseline, list(dict.fromkeys(labels)))
     study = complete(results, labels)
     used = [run for runs in study.grid.values() for run in runs.values()]
     units = {run.unit for run in used}
@@ -102,7 +121,9 @@ def compare(
         for label, runs in study.grid.items()
     )
     (reference,) = (arm for arm in arms if arm.label == base)
-    comparisons = tuple(_compare(arm, reference, confidence) for arm in arms if arm is not reference)
+    others = [arm for arm in arms if arm is not reference]
+    corrected = holm({arm.label: sign_flip(_differences(arm, reference)).p_two_sided for arm in others})
+    comparisons = tuple(_compare(arm, reference, confidence, margin, corrected[arm.label]) for arm in others)
     notes = [
         *pairing_problems([run.config for run in used]),
         *_left(study.grid),
@@ -119,6 +140,7 @@ def compare(
         arms,
         comparisons,
         tuple(notes),
+        margin,
     )
 
 
@@ -142,13 +164,26 @@ def _supervised(grid: Grid) -> list[str]:
     ]
 
 
-def _compare(arm: Arm, baseline: Arm, confidence: float) -> Comparison:
-    differences = {seed: m.value - baseline.measures[seed].value for seed, m in arm.measures.items()}
-    values = list(differences.values())
-    return Comparison(arm.label, differences, sign_flip(values), sign_flip_interval(values, confidence))
+def _differences(arm: Arm, baseline: Arm) -> list[float]:
+    return [m.value - baseline.measures[seed].value for seed, m in arm.measures.items()]
 
 
-def _choose(baseline: str | None, labels: Sequence[str]) -> str:
+def _compare(arm: Arm, baseline: Arm, confidence: float, margin: float | None, p_holm: float) -> Comparison:
+    values = _differences(arm, baseline)
+    return Comparison(
+        arm.label,
+        dict(zip(arm.measures, values, strict=True)),
+        sign_flip(values),
+        sign_flip_interval(values, confidence),
+        Limits(lower_bound(values, confidence), upper_bound(values, confidence)),
+        t_test(values),
+        p_holm,
+        None if margin is None else equivalence(values, margin, 1.0 - confidence),
+    )
+
+
+def choose_baseline(baseline: str | None, labels: Sequence[str]) -> str:
+    """The label that `baseline` means: it, or the only one that it is a part of. Raises ConfigError, one line."""
     if len(labels) == 1:
         raise ConfigError("all these runs are of one arm: their settings differ in the seed alone; name more runs")
     listed = ", ".join(repr(label) for label in labels)

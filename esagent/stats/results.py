@@ -25,8 +25,6 @@ from esagent.runs.trust import doubts
 from esagent.stats.arms import episodes_per_step, flatten, training_budget
 from esagent.stats.auc import auc
 
-METRICS = ("auc", "final", "heldout")
-
 
 @dataclass(frozen=True)
 class Result:

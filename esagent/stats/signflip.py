@@ -11,8 +11,8 @@ The smallest p that n pairs can give is 2^-n one-sided and 2 / 2^n two-sided: fi
 
 All 2^n sums are counted without listing them: of the sums of one half of the pairs, sorted, those that complete each
 sum of the other half are found by bisection, so 40 pairs take a million sums (Horowitz and Sahni, 1974). Beyond that
-signs are drawn, and p = (b + 1) / (B + 1) with b of B draws at least as extreme, which is valid for any B (Phipson and
-Smyth, 2010).
+differences that are multiples of one unit are counted by dynamic programming (`lattice`); for others signs are drawn,
+and p = (b + 1) / (B + 1) with b of B draws at least as extreme, which is valid for any B (Phipson and Smyth, 2010).
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from esagent.errors import ConfigError
+from esagent.stats.lattice import upper_tail, whole_multiples
 
 EXACT = 40
-"""Most pairs for which every assignment of signs is counted."""
+"""Most pairs for which every assignment of signs is counted whatever the differences are."""
 DRAWS = 99_999
 TOLERANCE = 1e-10
 """Sums count as equal when they differ by less than this share of sum |d_i|: ties must not hang on the last bit."""
@@ -51,12 +52,13 @@ class SignFlip:
 def sign_flip(differences: ArrayLike, *, exact_up_to: int = EXACT, draws: int = DRAWS) -> SignFlip:
     """Test that paired differences, shape [n], are symmetric about 0.
 
-    exact_up_to: the most pairs that are counted exactly. Raises ConfigError unless n >= 1 and all are finite.
+    exact_up_to: the most pairs that are counted exactly whatever they are. Raises ConfigError unless n >= 1 and all
+    are finite.
     """
     d = checked(differences)
-    drawn = draws if d.size > exact_up_to else 0
+    exact = d.size <= exact_up_to or whole_multiples(d) is not None
     greater, less = (p_greater(x, exact_up_to=exact_up_to, draws=draws) for x in (d, -d))
-    smallest = smallest_p(d.size, exact_up_to=exact_up_to, draws=draws)
+    smallest = smallest_p(d.size, exact_up_to=d.size if exact else exact_up_to, draws=draws)
     return SignFlip(
         n=d.size,
         mean=float(d.mean()),
@@ -65,7 +67,7 @@ def sign_flip(differences: ArrayLike, *, exact_up_to: int = EXACT, draws: int = 
         p_less=less,
         smallest_two_sided=min(1.0, 2.0 * smallest),
         smallest_one_sided=smallest,
-        draws=drawn,
+        draws=0 if exact else draws,
     )
 
 
@@ -74,12 +76,15 @@ def p_greater(d: NDArray[np.float64], *, exact_up_to: int = EXACT, draws: int = 
     least = float(d.sum()) - TOLERANCE * float(np.abs(d).sum())
     if d.size <= exact_up_to:
         return _count(d, least) / 2.0**d.size
+    k = whole_multiples(d)
+    if k is not None:
+        return upper_tail(k)
     return (int((_signs(d.size, draws) @ d >= least).sum()) + 1) / (draws + 1)
 
 
 def smallest_p(n: int, *, exact_up_to: int = EXACT, draws: int = DRAWS) -> float:
-    """The smallest one-sided p that n pairs can give."""
-    return 2.0**-n if n <= exact_up_to else 1.0 / (draws + 1)
+    """The smallest one-sided p that n pairs can give; where signs would be drawn, the smallest that draws can."""
+    return max(2.0**-n, float(np.finfo(np.float64).tiny)) if n <= exact_up_to else 1.0 / (draws + 1)
 
 
 def checked(differences: ArrayLike) -> NDArray[np.float64]:
