@@ -16,23 +16,27 @@ from numpy.typing import NDArray
 
 from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocation, Evidence
-from esagent.allocation.history import History
+from esagent.allocation.plan import Plan, after, no_past, plan
 from esagent.allocation.registry import make_allocator
+from esagent.allocation.scheme import Signals
+from esagent.allocation.single import Single, laid_out, of_sum_one
 from esagent.assemble import make_scales
 from esagent.blocks import block_summary
 from esagent.config.limits import limit_of
 from esagent.config.schema import Config, CreditSource, Normalise, Objective, Rule, Select
 from esagent.config.synthetic import is_synthetic
 from esagent.core.chain import Floats, passed, reward_table
+from esagent.core.episode import Task
 from esagent.core.population import Block, Population
-from esagent.credit.belief import Judged, first_belief, learn
-from esagent.credit.noise import blame_draws, noisy_blame
+from esagent.credit.belief import first_belief
+from esagent.credit.noise import noisy_blame
+from esagent.credit.reach import reached_after
+from esagent.credit.share import credit_after
 from esagent.errors import ConfigError
-from esagent.pools import Pools, make_pools, step_tasks
 from esagent.record import expected_signal
 from esagent.summary import curve_summary
-from esagent.synthetic.world import NoiseMemory, World, difficulties
-from esagent.tasks.registry import make_family
+from esagent.synthetic.memory import Memory, Pool
+from esagent.synthetic.world import World
 
 Depths = NDArray[np.int64]
 """How many modules were right before the first failure."""
@@ -57,15 +61,15 @@ class SyntheticRun:
     theta: dict[str, NDArray[np.float32]]
 
 
-def run_many(config: Config, seeds: Sequence[int], memory: NoiseMemory | None = None) -> list[SyntheticRun]:
-    """One run of `config` for each of `seeds`. memory: noise shared with other calls.
+def run_many(config: Config, seeds: Sequence[int], memory: Memory | None = None) -> list[SyntheticRun]:
+    """One run of `config` for each of `seeds`. memory: what other calls share.
 
     Raises ConfigError, one line a setting, for a configuration that only `train` can run.
     """
     problems = list(unsupported(config))
     if problems:
         raise ConfigError(*problems)
-    return _Study(config, seeds, memory or NoiseMemory()).finished()
+    return _Study(config, seeds, memory or Memory()).finished()
 
 
 def unsupported(config: Config) -> Iterator[str]:
@@ -95,117 +99,133 @@ def unsupported(config: Config) -> Iterator[str]:
 
 @dataclass
 class _Run:
-    """The state of one run, beside its numbers."""
+    """What one run has to show, beside its numbers."""
 
     seed: int
-    pools: Pools
-    difficulty: dict[str, Floats]
-    history: History = field(default_factory=History)
+    pools: dict[str, Pool]
     rows: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
 
 
 class _Study:
-    def __init__(self, config: Config, seeds: Sequence[int], memory: NoiseMemory) -> None:
+    def __init__(self, config: Config, seeds: Sequence[int], memory: Memory) -> None:
         chain, space = config.task.chain, config.space
-        self._config = config
+        self._config, self._memory = config, memory
         self._modules = tuple(chain.modules)
         self._rewards = reward_table(len(self._modules), chain.graded)
         searched = [name for name in self._modules if not space.modules or name in space.modules]
         self._blocks = tuple(Block(name, chain.size) for name in searched)
         self._scales = make_scales(config, self._blocks, self._modules)
         self._world = World(chain, searched, len(seeds), memory, space.noise.value)
-        family = make_family(config.task)
-        self._runs = [self._start(seed, make_pools(family, config.task, seed)) for seed in seeds]
+        self._runs = [_Run(seed, memory.pools(config.task, seed)) for seed in seeds]
         self._strategies = [make_strategy(config.algorithm, seed) for seed in seeds]
-        self._allocators = [make_allocator(config.allocation, config.credit, seed) for seed in seeds]
-        self._beliefs = [first_belief(self._modules) for _ in seeds]
-
-    def _start(self, seed: int, pools: Pools) -> _Run:
-        splits = {"pool": pools.pool, "heldout": pools.heldout}
-        return _Run(seed, pools, {split: difficulties(tasks, self._modules) for split, tasks in splits.items()})
+        self._allocator = make_allocator(config.allocation, config.credit)
+        self._names = tuple(sorted(searched))
+        self._past = no_past((len(seeds), len(searched)))
+        equal = first_belief(self._modules)
+        self._credit = np.tile(list(equal.credit.values()), (len(seeds), 1))
+        self._reached = np.tile(list(equal.reached.values()), (len(seeds), 1))
 
     def finished(self) -> list[SyntheticRun]:
         """Run all steps."""
         budget = self._config.budget
         steps = budget.steps or 0
-        skills, credits = [self._world.centres()], [self._credits()]
+        skills, credits = [self._world.centres()], [self._credit]
         for step in range(steps):
             if step == 0 or (budget.evaluate_every and step % budget.evaluate_every == 0):
                 self._evaluate(step, skills[-1], final=False)
-            self._step(step, steps)
+            self._step(step, steps, skills[-1])
             skills.append(self._world.centres())
-            credits.append(self._credits())
+            credits.append(self._credit)
         self._evaluate(steps, skills[-1], final=True)
         by_run, credit = np.stack(skills, axis=1), np.stack(credits, axis=1)
         return [self._result(place, by_run[place], credit[place]) for place in range(len(self._runs))]
 
-    def _step(self, step: int, steps: int) -> None:
-        config, runs = self._config, self._runs
+    def _step(self, step: int, steps: int, centres: Floats) -> None:
+        config = self._config
         sigma, step_size = self._scales.at(step, steps)
-        allocations = [
-            allocator.allocate(
-                step=step,
-                blocks=self._blocks,
-                directions=config.algorithm.directions,
-                sigma=sigma,
-                evidence=Evidence(belief.credit, belief.reached, run.history),
-            )
-            for allocator, belief, run in zip(self._allocators, self._beliefs, runs, strict=True)
-        ]
-        populations = [
-            strategy.ask(step, allocation) for strategy, allocation in zip(self._strategies, allocations, strict=True)
-        ]
-        drawn = [step_tasks(run.pools.pool, run.seed, step, config.budget.tasks_per_step) for run in runs]
-        hard = np.stack([_rows(run, tasks) for run, tasks in zip(runs, drawn, strict=True)])
-        before = self._world.centres()
+        allocations = self._allocate(step, sigma)
+        asked = zip(self._strategies, allocations, strict=True)
+        populations = [strategy.ask(step, allocation) for strategy, allocation in asked]
+        tasks, hard = self._draw(step)
         depth = passed(self._world.members(populations), hard[:, None])
+        rewards = self._rewards[depth]
         updates = [
-            self._strategies[place].tell(
+            strategy.tell(
                 populations[place],
-                self._rewards[depth[place]],
+                rewards[place],
                 step_size=allocations[place].scaled(step_size),
-                groups=[task.group for task in drawn[place]],
+                groups=[task.group for task in tasks[place]],
             )
-            for place in range(len(runs))
+            for place, strategy in enumerate(self._strategies)
         ]
         moved = self._world.apply(updates)
         own = config.credit.source is CreditSource.members
-        self._learn(step, depth if own else passed(before[:, None], hard[:, None]))
-        for place, run in enumerate(runs):
+        self._learn(step, depth if own else passed(centres[:, None], hard[:, None]))
+        for place, run in enumerate(self._runs):
             lengths = {name: float(np.square(steps_[place]).mean() ** 0.5) for name, steps_ in moved.items()}
-            self._account(run, step, allocations[place], populations[place], lengths)
+            run.rows.append(self._row(step, allocations[place], populations[place], lengths))
+
+    def _allocate(self, step: int, sigma: dict[str, float]) -> list[Allocation]:
+        """What `Allocator.allocate` gives each run."""
+        names, directions, allocator = self._names, self._config.algorithm.directions, self._allocator
+        if not isinstance(allocator, Single):
+            made = allocator.allocate(
+                step=step, blocks=self._blocks, directions=directions, sigma=sigma, evidence=Evidence()
+            )
+            return [made] * len(self._runs)
+        searched = [self._modules.index(name) for name in names]
+        signals = Signals(
+            step=step,
+            credit=of_sum_one(self._credit[:, searched]),
+            reached=self._reached[:, searched],
+            draws=np.stack([self._memory.allocation(run.seed, step, names) for run in self._runs]),
+            bottleneck=np.tile([name == allocator.bottleneck for name in names], (len(self._runs), 1)),
+        )
+        follows = allocator.step_follows_sigma
+        spent = plan(allocator.scheme, allocator.wrap, signals, self._past, directions, step_follows_sigma=follows)
+        self._past = after(self._past, spent)
+        each = zip(spent.target, spent.counts, spent.sigma, spent.step, strict=True)
+        return [laid_out(step, names, sigma, Plan(*own)) for own in each]
+
+    def _draw(self, step: int) -> tuple[list[list[Task]], Floats]:
+        """The tasks of a step for each run, and their difficulties [runs, T, M]."""
+        count, pools = self._config.budget.tasks_per_step, [run.pools["pool"] for run in self._runs]
+        places = [
+            self._memory.drawn(pool.tasks, run.seed, step, count) for pool, run in zip(pools, self._runs, strict=True)
+        ]
+        tasks = [[pool.tasks[place] for place in own] for pool, own in zip(pools, places, strict=True)]
+        return tasks, np.stack([pool.difficulty[own] for pool, own in zip(pools, places, strict=True)])
 
     def _learn(self, step: int, depth: Depths) -> None:
         """Credit and propensities from the depths of judged episodes [runs, members, tasks]."""
         modules, settings = len(self._modules), self._config.credit
         flat = depth.reshape(len(self._runs), -1)
-        draws = np.stack([blame_draws(run.seed, step, flat.shape[1]) for run in self._runs])
+        episodes = flat.shape[1]
+        draws = np.stack([self._memory.blame(run.seed, step, episodes) for run in self._runs])
         blamed = noisy_blame(np.where(flat < modules, flat, -1), draws, settings.noise, modules)
-        for place, belief in enumerate(self._beliefs):
-            counts = np.bincount(blamed[place] + 1, minlength=modules + 1)[1:].tolist()
-            reached = [int((flat[place] >= number).sum()) for number in range(modules)]
-            judged = Judged(flat.shape[1], self._named(counts), self._named(reached))
-            self._beliefs[place] = learn(belief, judged, settings)
+        counts = np.stack([(blamed == place).sum(axis=1) for place in range(modules)], axis=1)
+        reached = np.stack([(flat >= place).sum(axis=1) for place in range(modules)], axis=1)
+        self._credit = credit_after(self._credit, counts, settings.rate, settings.smoothing)
+        judged = np.full(len(flat), float(episodes))
+        self._reached = reached_after(self._reached, reached, judged, settings.rate, settings.smoothing)
 
-    def _account(
-        self, run: _Run, step: int, allocation: Allocation, population: Population, moved: dict[str, float]
-    ) -> None:
-        """What `train` keeps of a step, as far as summaries need it."""
+    def _row(
+        self, step: int, allocation: Allocation, population: Population, moved: dict[str, float]
+    ) -> dict[str, Any]:
+        """What `train` says of a step, as far as summaries need it."""
         record = {
             "allocation": allocation.counts(),
             "step_scale": allocation.step_scale,
             "population": {"members": population.members, "antithetic": population.antithetic},
             "update_norm": self._config.algorithm.update_norm.value,
         }
-        run.history = run.history.after(record["allocation"], allocation.target, population.directions)
-        row = {"step": step, "directions": record["allocation"], "moved": moved, "signal": expected_signal(record)}
-        run.rows.append(row)
+        return {"step": step, "directions": record["allocation"], "moved": moved, "signal": expected_signal(record)}
 
     def _evaluate(self, step: int, skills: Floats, *, final: bool) -> None:
         splits = ["pool", "heldout"] if (step == 0 or final) and self._config.task.heldout else ["pool"]
         for split in splits:
-            hard = np.stack([run.difficulty[split] for run in self._runs])
+            hard = np.stack([run.pools[split].difficulty for run in self._runs])
             depth = passed(skills, hard)
             means = self._rewards[depth].mean(axis=-1)
             for run, found, mean in zip(self._runs, depth, means, strict=True):
@@ -234,14 +254,5 @@ class _Study:
             theta=theta,
         )
 
-    def _credits(self) -> Floats:
-        return np.array([[belief.credit[name] for name in self._modules] for belief in self._beliefs])
-
     def _named(self, values: Sequence[int]) -> dict[str, int]:
         return dict(zip(self._modules, values, strict=True))
-
-
-def _rows(run: _Run, tasks: Sequence[Any]) -> Floats:
-    """Difficulties of some tasks of the pool: [T, M]."""
-    place = {task.id: number for number, task in enumerate(run.pools.pool)}
-    return run.difficulty["pool"][[place[task.id] for task in tasks]]

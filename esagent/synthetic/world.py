@@ -6,7 +6,7 @@ arm together, in the same number formats and the same order, so that every bit a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,40 +14,16 @@ from numpy.typing import NDArray
 from esagent.backends.synthetic.skills import make_skills
 from esagent.config.schema import ChainConfig
 from esagent.core.chain import Floats, skill, squared_distance
-from esagent.core.episode import Task
 from esagent.core.laws import Law
-from esagent.core.noise import draw
 from esagent.core.population import Population, Update
-from esagent.tasks.synthetic import difficulty
-
-Noise = NDArray[np.float32]
-
-
-class NoiseMemory:
-    """Noise of directions, kept: arms of a study share their seeds, and so their noise."""
-
-    def __init__(self, most: int = 400_000) -> None:
-        self._most = most
-        self._kept: dict[tuple[Law, int, str, int], Noise] = {}
-
-    def rows(self, law: Law, seeds: Sequence[int], tensor: str, size: int) -> Noise:
-        """The noise of `tensor` under each of `seeds`: float32 [len(seeds), size]."""
-        if len(self._kept) > self._most:
-            self._kept.clear()
-        return np.stack([self._row(law, seed, tensor, size) for seed in seeds])
-
-    def _row(self, law: Law, seed: int, tensor: str, size: int) -> Noise:
-        place = law, seed, tensor, size
-        if place not in self._kept:
-            self._kept[place] = draw(law, seed, tensor, 0, size).numpy()
-        return self._kept[place]
+from esagent.synthetic.memory import Memory
 
 
 class World:
     """The searched numbers of `runs` runs, all at the start."""
 
     def __init__(
-        self, chain: ChainConfig, searched: Sequence[str], runs: int, memory: NoiseMemory, law: Law = "gaussian"
+        self, chain: ChainConfig, searched: Sequence[str], runs: int, memory: Memory, law: Law = "gaussian"
     ) -> None:
         self._skills = make_skills(chain)
         self._place = {name: place for place, name in enumerate(chain.modules)}
@@ -102,22 +78,10 @@ class World:
             self.theta[name] = (theta + moved[name]).astype(np.float32)
         return moved
 
-    def _noise(self, name: str, seeds: Sequence[int]) -> Noise:
+    def _noise(self, name: str, seeds: Sequence[int]) -> NDArray[np.float32]:
         tensor = self._skills[name].tensor
-        return self._memory.rows(self._law, seeds, tensor.name, tensor.size)
+        return self._memory.noise(self._law, seeds, tensor.name, tensor.size)
 
     def _skill(self, name: str, theta: NDArray[np.float32]) -> Floats:
         found = self._skills[name]
         return skill(squared_distance(theta, found.optimum), found.ceiling, found.width)
-
-
-def difficulties(tasks: Sequence[Task], modules: Sequence[str]) -> Floats:
-    """Of every task for every module: [T, M]."""
-    return np.array([[difficulty(task.prompt, module) for module in modules] for task in tasks]).reshape(
-        -1, len(modules)
-    )
-
-
-def by_module(values: Mapping[str, float], modules: Sequence[str]) -> Floats:
-    """`values` in the order of `modules`: [M], 0 where there is none."""
-    return np.array([values.get(name, 0.0) for name in modules])
