@@ -128,14 +128,19 @@ def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, back
         )
     if config.objective is Objective.likelihood:
         require_gold(agent, family, pools.pool)
+    blocks, bottleneck = backend.blocks(), config.allocation.bottleneck
+    if bottleneck is not None and bottleneck not in (names := [block.name for block in blocks]):
+        raise ConfigError(
+            f"allocation.bottleneck={bottleneck}: no such block is searched; {suggest(bottleneck, names)}"
+        )
     return Parts(
         agent=agent,
         family=family,
         pools=pools,
         backend=backend,
         strategy=make_strategy(config.algorithm, config.seed),
-        allocator=make_allocator(config.allocation),
-        scales=make_scales(config, backend.blocks(), agent.modules),
+        allocator=make_allocator(config.allocation, config.credit, config.seed),
+        scales=make_scales(config, blocks, agent.modules),
         facts=facts,
     )
 

@@ -17,6 +17,7 @@ from esagent.config.schema import Objective
 from esagent.core.episode import Cost, Episode, Task
 from esagent.core.ledger import trajectory_tokens
 from esagent.core.population import Perturbation
+from esagent.credit.blame import blame_counts
 from esagent.errors import RunError
 from esagent.rollout import OnRound, UnscoredError, reward_matrix, rollout
 from esagent.runs.directory import RunDirectory
@@ -106,6 +107,7 @@ def evaluate(
         "mean": float(np.mean([episode.score.reward for episode in kept])),
         "success": float(np.mean([episode.score.success for episode in kept])),
         "signals": mean_signals(kept),
+        "blamed": blame_counts([episode.score for episode in kept], parts.agent.modules),
         "tasks": [episode.task.id for episode in kept],
         "rewards": [episode.score.reward for episode in kept],
         "episodes": len(result.episodes),

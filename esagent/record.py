@@ -15,12 +15,15 @@ from esagent.allocation.base import Allocation
 from esagent.assemble import Facts
 from esagent.backends.base import Applied
 from esagent.config.export import to_dict
-from esagent.config.schema import Config
+from esagent.config.schema import Config, UpdateNorm
 from esagent.core.episode import Cost, Task
 from esagent.core.ledger import trajectory_tokens
 from esagent.core.population import Population, Update
+from esagent.credit.belief import Belief
+from esagent.credit.blame import blame_counts
 from esagent.errors import RunError
 from esagent.evaluate import Rollout, mean_signals
+from esagent.judging import Judgement
 from esagent.runs.codec import encode_population, encode_update
 from esagent.runs.directory import RunDirectory
 from esagent.runs.jsonio import plain, restore
@@ -32,29 +35,36 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StepResult:
-    """Everything that happened in one step. `credit` is what the step left; `seconds` its wall time."""
+    """Everything that happened in one step. `before` and `belief`: what was believed of the modules, and what the step
+    left of it; `seconds`: its wall time."""
 
     allocation: Allocation
-    sigma: Mapping[str, float]
     population: Population
     tasks: list[Task]
     rollout: Rollout
     update: Update
     applied: Applied
-    blamed: Mapping[str, int]
-    credit: Mapping[str, float]
+    judgement: Judgement
+    before: Belief
+    belief: Belief
     cost: Cost
     seconds: float
     episodes_sha256: str
+    norm: UpdateNorm = UpdateNorm.block
 
 
 def journal_record(result: StepResult) -> dict[str, Any]:
     """The step as the journal keeps it, and as it reads it back. `rewards` are [members][kept tasks]."""
+    modules = list(result.belief.credit)
+    judgement, unperturbed = result.judgement, result.judgement.unperturbed
     record = {
         "step": result.population.step,
         "population": encode_population(result.population),
         "allocation": result.allocation.counts(),
-        "sigma": result.sigma,
+        "target": result.allocation.target,
+        "sigma": result.allocation.sigma,
+        "step_scale": result.allocation.step_scale,
+        "update_norm": result.norm,
         "tasks": [task.id for task in result.tasks],
         "dropped": result.rollout.dropped,
         "objective": result.rollout.objective,
@@ -65,10 +75,16 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "cosine": result.applied.cosine,
         "unmoved": result.applied.unmoved,
         "moved": result.applied.moved,
-        "blamed": result.blamed,
-        "credit": result.credit,
+        "blamed": blame_counts([episode.score for episode in result.rollout.episodes], modules),
+        "blamed_unperturbed": blame_counts([e.score for e in unperturbed], modules) if unperturbed else None,
+        "judged": {"source": judgement.source, **asdict(judgement.judged)},
+        "credit_before": result.before.credit,
+        "credit": result.belief.credit,
+        "reached": result.belief.reached,
         "cost": result.cost,
-        "trajectory_tokens": sum(trajectory_tokens(e.trajectory.turns) for e in result.rollout.episodes),
+        "trajectory_tokens": sum(
+            trajectory_tokens(e.trajectory.turns) for e in (*result.rollout.episodes, *unperturbed)
+        ),
         "seconds": result.seconds,
         "peak_memory_bytes": peak_memory(),
         "episodes_sha256": result.episodes_sha256,
@@ -91,11 +107,14 @@ def metrics_row(record: Mapping[str, Any]) -> dict[str, Any]:
         "sigma": record["sigma"],
         "step_size": record["update"]["step_size"],
         "directions": record["allocation"],
+        "signal": expected_signal(record),
         "moved": record["moved"],
         "cosine": record["cosine"],
         "unmoved": record["unmoved"],
         "blamed": record["blamed"],
+        "blamed_unperturbed": record.get("blamed_unperturbed"),
         "credit": record["credit"],
+        "reached": record.get("reached"),
         "objective": record["objective"],
         "episodes": len(record["rewards"]) * len(record["tasks"]),
         "unscored_tasks": len(record["dropped"]),
@@ -110,6 +129,20 @@ def metrics_row(record: Mapping[str, Any]) -> dict[str, Any]:
         "outside_share": 1.0 - cost["seconds"] / seconds if seconds > 0 else 0.0,
         "peak_memory_bytes": record["peak_memory_bytes"],
     }
+
+
+def expected_signal(record: Mapping[str, Any]) -> dict[str, float]:
+    """How far each block's step was meant to carry its signal, in step sizes.
+
+    The factor on the step size, times 1 under `update_norm=block`, whose mean over a block's own directions estimates
+    the same whatever their number, and times n_b / N under `total`; 0 without directions.
+    """
+    counts, scales = record["allocation"], record.get("step_scale", {})
+    members = record["population"]["members"]
+    directions = len(members) // (2 if record["population"]["antithetic"] else 1)
+    total = record.get("update_norm") == UpdateNorm.total.value
+    shares = {name: count / directions if total else float(count > 0) for name, count in counts.items()}
+    return {name: scales.get(name, 1.0) * share for name, share in shares.items()}
 
 
 def circumstances(

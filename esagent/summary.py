@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from esagent.config.schema import Config
 from esagent.core.ledger import Limit, model_flops, total
 from esagent.evaluate import Evaluation
+from esagent.stats.auc import auc
 from esagent.stats.intervals import paired_gain
 
 _log = logging.getLogger(__name__)
@@ -39,6 +41,19 @@ def comparison(base: Evaluation, trained: Evaluation) -> dict[str, Any]:
         "gain_interval": [low, high],
         "signals": {m: {"base": base.signals.get(m), "trained": trained.signals.get(m)} for m in modules},
     }
+
+
+def curve_summary(evaluations: Sequence[Mapping[str, Any]], costs: Sequence[float], limit: Limit) -> dict[str, Any]:
+    """The learning curve of the unperturbed agent on the pool in two numbers: `auc` over the budget, and `final`.
+
+    evaluations: rows of metrics. costs: of the steps that count, in the unit of the budget. What evaluations cost is no
+    part of it; the last value holds for what a run left of its budget. A run without steps has its base value for both.
+    """
+    curve = {row["step"]: row["mean"] for row in evaluations if row["split"] == "pool" and row["step"] <= len(costs)}
+    steps = sorted(curve)
+    spent = [0.0, *accumulate(costs)]
+    means = [curve[step] for step in steps]
+    return {"auc": auc([spent[step] for step in steps], means, limit.amount or None), "final": means[-1]}
 
 
 def budget_summary(limit: Limit, costs: Sequence[float]) -> dict[str, Any]:

@@ -3,11 +3,12 @@
     sigma               <- calibration around the start      with sigma=auto
     for t = 0, 1, ... until the budget is spent:
         (sigma, alpha)  <- schedules(t, T_t)                     T_t: steps to be expected
-        directions      <- allocation(credit, sigma)
+        directions      <- allocation(credit, sigma)             and factors on alpha
         population      <- strategy.ask(directions)              seeds, antithetic twins
         rewards         <- rollout(population, tasks of step t)  the same tasks for every member; or likelihoods
         update          <- strategy.tell(population, rewards)
         theta           <- backend.apply(update)                 alpha in the update
+        credit          <- what failed in the episodes           earliest verifiable mistake
         journal         <- (population, rewards, update, digest, credit)
 
 The unperturbed agent is evaluated at the start, every E steps and at the end; a state is chosen on validation tasks (or
@@ -23,16 +24,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from esagent.allocation.base import Evidence
+from esagent.allocation.history import history_after, history_of
 from esagent.assemble import Parts, assemble
+from esagent.blocks import block_summary
 from esagent.calibration.kept import calibrated, calibration_rows, calibration_summary
 from esagent.config.change import changed
 from esagent.config.export import as_yaml, from_dict
 from esagent.config.limits import limit_of
 from esagent.config.schema import Config, Select
 from esagent.core.ledger import step_cost
-from esagent.credit.blame import blame_counts
-from esagent.credit.share import uniform_credit, update_credit
+from esagent.credit.belief import belief_of, learn
 from esagent.evaluate import Split, evaluate, spent
+from esagent.judging import judge_step
 from esagent.objective import FITNESS, OBJECTIVES
 from esagent.pools import step_tasks
 from esagent.record import StepResult, circumstances, compare_circumstances, journal_record, metrics_row
@@ -50,9 +54,9 @@ from esagent.runs.metrics import append_row, read_rows
 from esagent.runs.outcome import read_outcome, write_outcome
 from esagent.runs.parent import begin, begin_again
 from esagent.runs.resume import recover, replay
-from esagent.runs.snapshots import prune, write_snapshot
+from esagent.runs.snapshots import prune, snapshot_file, write_snapshot
 from esagent.stopping import Stop, stopping
-from esagent.summary import budget_summary, choose, comparison, cost_summary, decoding
+from esagent.summary import budget_summary, choose, comparison, cost_summary, curve_summary, decoding
 
 Build = Callable[[Config], Parts]
 
@@ -130,7 +134,7 @@ def _search(
 ) -> None:
     """All steps that the journal does not hold yet, with the evaluations and snapshots between them."""
     budget, limit, backend, agent = config.budget, limit_of(config), parts.backend, parts.agent
-    credit = journal.records[-1]["credit"] if journal.records else uniform_credit(agent.modules)
+    belief, history = belief_of(journal.records, agent.modules), history_of(journal.records)
     costs = [step_cost(record, limit.kind) for record in journal.records]
 
     while True:
@@ -156,32 +160,53 @@ def _search(
             blocks=backend.blocks(),
             directions=directions,
             sigma=sigma,
-            credit=credit,
+            evidence=Evidence(belief.credit, belief.reached, history),
         )
         population = parts.strategy.ask(step, allocation)
         tasks = step_tasks(parts.pools.pool, config.seed, step, budget.tasks_per_step)
         rollout = OBJECTIVES[config.objective](parts, population.members, tasks)
         groups = [task.group for task in tasks if task.id not in rollout.dropped]
-        update = parts.strategy.tell(population, rollout.rewards, step_size=step_size, groups=groups)
+        scaled = allocation.scaled(step_size)
+        update = parts.strategy.tell(population, rollout.rewards, step_size=scaled, groups=groups)
+        judgement = judge_step(config, parts, step, tasks, rollout)
         applied = backend.apply(update)
-        blamed = blame_counts([episode.score for episode in rollout.episodes], agent.modules)
-        credit = update_credit(credit, blamed)
+        before_step, belief = belief, learn(belief, judgement.judged, config.credit)
 
-        episodes = write_episodes(step_file(run.episodes, step), rollout.episodes)
+        written = [*rollout.episodes, *judgement.unperturbed]
+        episodes = write_episodes(step_file(run.episodes, step), written)
         cost, seconds = spent(before, backend.cost()), time.monotonic() - began
         record = journal_record(
             StepResult(
-                allocation, sigma, population, tasks, rollout, update, applied, blamed, credit, cost, seconds, episodes
+                allocation,
+                population,
+                tasks,
+                rollout,
+                update,
+                applied,
+                judgement,
+                before_step,
+                belief,
+                cost,
+                seconds,
+                episodes,
+                config.algorithm.update_norm,
             )
         )
         row = metrics_row(record)
         append_row(run.metrics, row)
         journal.append(record)  # last: with it the step is done
+        history = history_after(history, record)
         costs.append(step_cost(record, limit.kind))
         left = sum(record["seconds"] for record in journal.records) / len(costs)
         left *= limit.expected_steps(costs) - limit.counted(costs)
         progress.step(
-            costs, row["reward_mean"], row["reward_std"], sigma, allocation.counts(), row["tokens_per_second"], left
+            costs,
+            row["reward_mean"],
+            row["reward_std"],
+            allocation.sigma,
+            allocation.counts(),
+            row["tokens_per_second"],
+            left,
         )
     stop.check()
 
@@ -209,10 +234,12 @@ def _report(
     digest = parts.backend.digest()
     write_snapshot(run.snapshots, best, parts.backend, start.seal)
     prune(run.snapshots, last=2, keep={0, best})
+    displacement = parts.backend.displacement(snapshot_file(run.snapshots, 0))
     compared: dict[str, Any] = {}
     for split in _splits(config, 0):
         progress.phase(f"evaluating the state after step {best} on {split}")
         compared[split] = comparison(at(step=0, split=split), at(step=best, split=split))
+    rows, evaluations = [metrics_row(record) for record in journal.records], _evaluations(run)
     return {
         "run": str(run.path),
         "seed": config.seed,
@@ -225,10 +252,12 @@ def _report(
         "digest": digest,
         **calibration_summary(run, config, start),
         **compared,
+        **curve_summary(evaluations, costs[:steps], limit),
+        "blocks": block_summary(rows[:best], evaluations, displacement),
         "budget": budget_summary(limit, costs),
         **cost_summary(
-            [metrics_row(record) for record in journal.records],
-            _evaluations(run),
+            rows,
+            evaluations,
             steps,
             parts.facts.parameters,
             calibration_rows(run, config, start),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from esagent.allocation.base import Allocation, checked_names
+from esagent.allocation.base import Allocation, Evidence, checked_names
 from esagent.core.population import Block
 
 
@@ -20,8 +20,14 @@ class Joint:
         blocks: Sequence[Block],
         directions: int,
         sigma: Mapping[str, float],
-        credit: Mapping[str, float],
+        evidence: Evidence,
     ) -> Allocation:
         """Give every direction all blocks. Raises ConfigError when there is no block, direction or sigma."""
         names = checked_names(blocks, directions, sigma)
-        return Allocation(tuple({name: sigma[name] for name in names} for _ in range(directions)))
+        scales = {name: sigma[name] for name in names}
+        return Allocation(
+            tuple(dict(scales) for _ in range(directions)),
+            target=dict.fromkeys(names, float(directions)),
+            sigma=scales,
+            step_scale=dict.fromkeys(names, 1.0),
+        )

@@ -67,6 +67,11 @@ class Backend(Protocol):
         """Read what `save` wrote. Raises RunError naming what does not fit."""
         ...
 
+    def displacement(self, start: Path) -> dict[str, float]:
+        """RMS distance of the searched parameters per block from those that `save` wrote to `start`, in units of the
+        block's scale; empty where blocks are drawn anew every step. Raises RunError naming what does not fit."""
+        ...
+
     def forget_optimiser(self) -> None:
         """Keep the searched parameters and start the optimiser anew."""
         ...

@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from esagent.allocation.base import Evidence
 from esagent.assemble import Parts
 from esagent.calibration.probes import Earned, Group, Probes
 from esagent.calibration.search import START, Search
 from esagent.config.schema import Config, Per, SigmaConfig
 from esagent.core.noise import key, permutation
-from esagent.credit.share import uniform_credit
 from esagent.errors import RunError
 from esagent.evaluate import spent
 
@@ -108,7 +108,7 @@ def _directions(parts: Parts, sigma: Mapping[str, float], probes: int) -> tuple[
         blocks=parts.backend.blocks(),
         directions=max(probes, len(sigma)),
         sigma=sigma,
-        credit=uniform_credit(parts.agent.modules),
+        evidence=Evidence(),
     )
     return allocation.directions
 

@@ -38,7 +38,7 @@ def train(
 ) -> None:
     """Train an agent with evolution strategies.
 
-    Groups: model backend agent task algorithm allocation sigma space budget, and experiment for a whole study.
+    Groups: model backend agent task algorithm allocation credit sigma space budget, and experiment for a whole study.
     """
     with guarded():
         prepare()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from esagent.config import names
+from esagent.config.allocations import allocation_problems
 from esagent.config.blocks import agent_modules, searched_blocks, sigma_factors
 from esagent.config.export import to_dict
 from esagent.config.files import is_file, is_folder, user_path
@@ -48,6 +49,7 @@ def check(config: Config) -> None:
         _algorithm,
         method_problems,
         synthetic_problems,
+        _allocation,
         _schedules,
         _calibration,
         _objective,
@@ -176,6 +178,10 @@ def _algorithm(config: Config) -> Iterator[str]:
             f"algorithm.directions={algorithm.directions}: with budget.steps={steps} makes {total} "
             f"directions for {len(blocks)} {kind}, so some would never be searched; use allocation=joint or more"
         )
+
+
+def _allocation(config: Config) -> Iterator[str]:
+    yield from allocation_problems(config, _depth(config))
 
 
 def _schedules(config: Config) -> Iterator[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from esagent.config.schema import AlgorithmConfig, Config, Rule, ScheduleKind, Shaping, StepFollows
+from esagent.config.schema import AlgorithmConfig, AllocationWrap, Config, Rule, ScheduleKind, Shaping, StepFollows
 
 DEFINING: dict[str, dict[str, object]] = {
     "es_at_scale": {"allocation.name": "joint"},
     "eggroll": {"space.name": "lowrank", "allocation.name": "joint"},
-    "copes": {"space.partition": "random", "allocation.name": "uniform"},
+    "copes": {"space.partition": "random", "allocation.name": "uniform", "allocation.wrap": AllocationWrap.none},
     "agentic_esopt": {"allocation.name": "joint"},
     "mezo": {
         "allocation.name": "joint",

@@ -9,7 +9,12 @@ BACKENDS = ("hf", "synthetic")
 AGENTS = ("modular", "react", "chain")
 TASKS = ("toolbox", "jsonl", "synthetic")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
-ALLOCATIONS = ("uniform", "joint")
+ALLOCATIONS = (
+    *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
+)
+CREDITED = ("soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute")
+"""Allocations that go by credit, and so need modules to give it to."""
+
 SPACES = ("bias", "core", "lora", "full", "lowrank", "skills")
 WEIGHT_SPACES = ("full", "lowrank")
 """Those that search the model's own parameters: named by space.include and space.exclude, shared by all modules."""
@@ -47,7 +52,19 @@ MODULES = {
 SYNTHETIC = {"backend": "synthetic", "agent": "chain", "task": "synthetic", "space": "skills", "model": "none"}
 """The parts of the synthetic environment: none of them goes with those of a language model."""
 
-GROUPS = ("model", "backend", "agent", "task", "algorithm", "allocation", "sigma", "space", "budget", "experiment")
+GROUPS = (
+    "model",
+    "backend",
+    "agent",
+    "task",
+    "algorithm",
+    "allocation",
+    "credit",
+    "sigma",
+    "space",
+    "budget",
+    "experiment",
+)
 """Folders of `conf/` that `group=option` chooses from."""
 
 EVAL_SETTINGS = ("task", "backend", "agent.max_turns", "agent.constrained", "agent.prompts", "agent.options", "seed")

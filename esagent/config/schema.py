@@ -83,6 +83,26 @@ class StepFollows(Enum):
     none = "none"
 
 
+class AllocationWrap(Enum):
+    """What is put around an allocation scheme.
+
+    none: nothing. floor: a share phi of all directions is dealt to all modules in turn. burst: directions that a module
+    went without are paid in its next step. catchup: its next step is longer by the steps it went without.
+    """
+
+    none = "none"
+    floor = "floor"
+    burst = "burst"
+    catchup = "catchup"
+
+
+class CreditSource(Enum):
+    """Whose episodes credit is learned from: the perturbed members', or the unperturbed agent's on the same tasks."""
+
+    members = "members"
+    unperturbed = "unperturbed"
+
+
 class StepFactor(Enum):
     """What alpha_t is multiplied by: nothing, the root of the number of blocks, or of the number of members."""
 
@@ -209,6 +229,23 @@ class AlgorithmConfig:
 @dataclass
 class AllocationConfig:
     name: str = "uniform"
+    wrap: AllocationWrap = AllocationWrap.none
+    phi: float = 0.5  # floor only: share of the directions that is reserved
+    bottleneck: str | None = None  # oracle and starve: the block that holds the agent back, known from an intervention
+    starvation: float = 0.0  # starve only: share of the steps in which the bottleneck gets no direction
+    step_follows: StepFollows = StepFollows.none  # sigma and soft_sigma: whether a block's step is scaled as its sigma
+
+
+@dataclass
+class CreditConfig:
+    """Which module failed: an exponential moving average of the share of failures that are due to each."""
+
+    rate: float = 0.2  # weight of the newest step
+    smoothing: float = 1.0  # added to every count of blamed episodes
+    tau: float = 1.0  # temperature of the shares made of credit: soft, soft_sigma, ipw and misroute
+    source: CreditSource = CreditSource.members
+    noise: float = 0.0  # eta: probability that another module is blamed than the one that failed
+    clip: float = 0.1  # ipw only: propensities below it count as this
 
 
 @dataclass
@@ -272,6 +309,7 @@ class Config:
     task: TaskConfig = field(default_factory=TaskConfig)
     algorithm: AlgorithmConfig = field(default_factory=AlgorithmConfig)
     allocation: AllocationConfig = field(default_factory=AllocationConfig)
+    credit: CreditConfig = field(default_factory=CreditConfig)
     sigma: SigmaConfig = field(default_factory=SigmaConfig)
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)

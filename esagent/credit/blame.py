@@ -6,7 +6,7 @@ mistake first, as in EvoTool (arXiv 2603.04900): what comes after a mistake is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from esagent.core.episode import Score
 
@@ -19,7 +19,20 @@ def first_failing(signals: Mapping[str, float], modules: Sequence[str]) -> str |
     return next((name for name in modules if signals.get(name, 1.0) < 1.0), None)
 
 
+def blamed_modules(scores: Sequence[Score], modules: Sequence[str]) -> list[str | None]:
+    """The module that each episode's failure is due to; None for solved and unscored ones, which blame nobody."""
+    return [None if score.success or score.unscored else first_failing(score.signals, modules) for score in scores]
+
+
+def counted(blamed: Iterable[str | None], modules: Sequence[str]) -> dict[str, int]:
+    """How many episodes blame each module."""
+    found = dict.fromkeys(modules, 0)
+    for name in blamed:
+        if name is not None:
+            found[name] += 1
+    return found
+
+
 def blame_counts(scores: Sequence[Score], modules: Sequence[str]) -> dict[str, int]:
-    """How many failed episodes are due to each module. Solved and unscored episodes blame nobody."""
-    blamed = [first_failing(score.signals, modules) for score in scores if not (score.success or score.unscored)]
-    return {name: blamed.count(name) for name in modules}
+    """How many failed episodes are due to each module."""
+    return counted(blamed_modules(scores, modules), modules)

@@ -8,32 +8,20 @@ the value after any step follows from the counts in the journal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import numpy as np
+from numpy.typing import NDArray
 
-from esagent.errors import ConfigError
-
-RATE = 0.2
-SMOOTHING = 1.0
+Floats = NDArray[np.float64]
 
 
-def uniform_credit(modules: Sequence[str]) -> dict[str, float]:
-    """Equal credit for every module: what is known before the first step."""
-    return {name: 1.0 / len(modules) for name in modules}
+def credit_after(credit: Floats, counts: NDArray[np.float64 | np.int64], rate: float, smoothing: float) -> Floats:
+    """Credit [..., M] after a step that blamed each module `counts` [..., M] times.
 
-
-def update_credit(
-    credit: Mapping[str, float], counts: Mapping[str, int], rate: float = RATE, smoothing: float = SMOOTHING
-) -> dict[str, float]:
-    """Credit after a step that blamed each module `counts` times. A step without failures changes nothing.
-
-    Raises ConfigError when `rate` is outside (0, 1] or `smoothing` is below 0.
+    A step without failures changes nothing. rate: above 0, at most 1. smoothing: at least 0.
     """
-    if not 0.0 < rate <= 1.0 or smoothing < 0.0:
-        raise ConfigError(f"credit needs 0 < rate <= 1 and smoothing >= 0, not rate={rate:g}, smoothing={smoothing:g}")
-    failures = sum(counts.get(name, 0) for name in credit)
-    if failures == 0:
-        return dict(credit)
-    total = failures + smoothing * len(credit)
-    raw = {name: (1.0 - rate) * old + rate * (counts.get(name, 0) + smoothing) / total for name, old in credit.items()}
-    scale = sum(raw.values())  # 1 up to rounding; dividing keeps the error from growing over a long run
-    return {name: value / scale for name, value in raw.items()}
+    failures = counts.sum(axis=-1, keepdims=True)
+    total = failures + smoothing * credit.shape[-1]
+    share = np.divide(counts + smoothing, total, out=np.zeros_like(credit), where=total > 0)
+    raw = (1.0 - rate) * credit + rate * share
+    # Of sum 1 up to rounding; dividing keeps the error from growing over a long run.
+    return np.where(failures > 0, raw / raw.sum(axis=-1, keepdims=True), credit)

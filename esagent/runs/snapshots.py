@@ -52,12 +52,17 @@ class Snapshot:
         return "" if found == self.sha256 else "its SHA-256 is not the one it was written with"
 
 
+def snapshot_file(folder: Path, step: int) -> Path:
+    """Where the state after `step` updates is kept."""
+    return folder / f"step-{step:06d}.safetensors"
+
+
 def write_snapshot(folder: Path, step: int, backend: Saveable, seal: str = "") -> Snapshot:
     """Save the state after `step` updates; when this returns it survives a power loss. `seal`: that of the run.
 
     Raises EnvironmentFailure when the disk does not take it; nothing is left of the attempt then.
     """
-    target = folder / f"step-{step:06d}.safetensors"
+    target = snapshot_file(folder, step)
     with replacing(target) as temporary:
         try:
             backend.save(temporary)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -193,6 +194,27 @@ class Parameters:
         before = place.double()
         place.copy_((before + step).float())
         return place.double() - before
+
+    def displacement(self, start: Path) -> dict[str, float]:
+        """RMS distance of the centre per block from the one that `save` wrote to `start`, in units of its scale.
+
+        Empty where blocks are drawn anew every step. Raises RunError when the file cannot be read or does not fit.
+        """
+        if self.partition.redrawn:
+            return {}
+        squares = Counter[str]()
+        try:
+            with safe_open(start, framework="pt") as file:
+                for tensor in self.tensors:
+                    there = file.get_slice(f"centre/{tensor.name}")
+                    for first, count in spans(tensor):
+                        here = self.centre[tensor.name][first : first + count].double()
+                        away = here - there[first : first + count].to(here.device).double()
+                        over = 1.0 / tensor.scale if tensor.scale else 0.0
+                        squares.update(self.partition.sums(tensor, (over * away).square(), 0, first))
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise RunError(f"{start}: {error}; another space or model?") from error
+        return {block.name: (squares[block.name] / block.size) ** 0.5 for block in self._blocks}
 
     def forget_optimiser(self) -> None:
         """Keep the centre and start the optimiser anew."""

@@ -28,7 +28,10 @@ Weight = float | Tensor
 
 
 class Partition(Protocol):
-    """Named, disjoint blocks that cover all searched numbers."""
+    """Named, disjoint blocks that cover all searched numbers. redrawn: which are in a block changes every step."""
+
+    @property
+    def redrawn(self) -> bool: ...
 
     def blocks(self, tensors: Sequence[SearchTensor]) -> tuple[Block, ...]:
         """The blocks in a fixed order; sizes are exact, but for random ones, where they are expectations."""
@@ -48,6 +51,7 @@ class Grouped:
     """Whole tensors by a label of theirs."""
 
     label: Callable[[SearchTensor], str]
+    redrawn: bool = False
 
     def blocks(self, tensors: Sequence[SearchTensor]) -> tuple[Block, ...]:
         """In order of first appearance."""
@@ -72,6 +76,11 @@ class RandomParts:
     count: int
     redraw: bool = True
     device: torch.device | str = "cpu"
+
+    @property
+    def redrawn(self) -> bool:
+        """As it was made."""
+        return self.redraw
 
     def blocks(self, tensors: Sequence[SearchTensor]) -> tuple[Block, ...]:
         """part-0 ... part-(K-1), of the expected size."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from esagent.algorithms.registry import make_strategy
+from esagent.allocation.base import Evidence
 from esagent.allocation.registry import make_allocator
 from esagent.assemble import make_scales
 from esagent.config.schema import Config
@@ -74,10 +75,9 @@ class World:
         sigma, _ = self.at(step)
         directions = self.config.algorithm.directions
         blocks = self.parameters.blocks()
-        credit = {block.name: 1 / len(blocks) for block in blocks}
         return self.strategy.ask(
             step,
-            self.allocator.allocate(step=step, blocks=blocks, directions=directions, sigma=sigma, credit=credit),
+            self.allocator.allocate(step=step, blocks=blocks, directions=directions, sigma=sigma, evidence=Evidence()),
         )
 
     def tell(self, population: Population, rewards: np.ndarray) -> Update:

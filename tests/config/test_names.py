@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esagent.agents.registry import AGENTS
 from esagent.algorithms.registry import ALGORITHMS
-from esagent.allocation.registry import SCHEMES
+from esagent.allocation.registry import ALLOCATIONS
 from esagent.config import names
 from esagent.config.schema import Noise
 from esagent.core.laws import LAWS
@@ -14,7 +14,7 @@ from esagent.tasks.toolbox.templates import LEVELS
 def test_names_are_those_of_the_registries() -> None:
     assert set(names.AGENTS) == set(AGENTS)
     assert set(names.ALGORITHMS) == set(ALGORITHMS)
-    assert set(names.ALLOCATIONS) == set(SCHEMES)
+    assert set(names.ALLOCATIONS) == set(ALLOCATIONS)
     assert tuple(law.value for law in Noise) == LAWS
 
 

@@ -134,6 +134,12 @@ class VectorBackend:
                 name, _, slot = rest.partition("/")
                 self._state[name][slot] = tensor
 
+    def displacement(self, start: Path) -> dict[str, float]:
+        there = load_file(start)
+        return {
+            name: float((theta - there[f"theta/{name}"]).square().mean().sqrt()) for name, theta in self.centre.items()
+        }
+
     def forget_optimiser(self) -> None:
         self._state = {name: {} for name in self.centre}
         self._updates = 0

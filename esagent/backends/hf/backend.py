@@ -244,6 +244,10 @@ class HFBackend:
         self.space.parameters.load(path)
         self._engine.forget()
 
+    def displacement(self, start: Path) -> dict[str, float]:
+        """RMS distance of the searched parameters per block from those saved in `start`, in units of its scale."""
+        return self.space.parameters.displacement(start)
+
     def forget_optimiser(self) -> None:
         """Keep the searched parameters and start the optimiser anew."""
         self.space.parameters.forget_optimiser()

@@ -91,6 +91,10 @@ class SyntheticBackend:
         """Read what `save` wrote."""
         self.parameters.load(path)
 
+    def displacement(self, start: Path) -> dict[str, float]:
+        """RMS distance per block from the numbers that `save` wrote to `start`."""
+        return self.parameters.displacement(start)
+
     def forget_optimiser(self) -> None:
         """Keep the searched numbers and start the optimiser anew."""
         self.parameters.forget_optimiser()
