@@ -87,7 +87,7 @@ def step_draws(seed: int, step: int, names: Sequence[str]) -> Floats:
 
 
 def of_sum_one(credit: Floats) -> Floats:
-    """Credit [..., M] of sum 1: blocks may be fewer than the modules that it is shared by. Equal where there is none."""
+    """Credit [..., M] brought to sum 1, equal where there is none; blocks may be fewer than what it is shared by."""
     total = credit.sum(axis=-1, keepdims=True)
     equal = np.full_like(credit, 1.0 / credit.shape[-1])
     return np.divide(credit, total, out=equal, where=total > 0)

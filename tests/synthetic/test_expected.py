@@ -25,8 +25,9 @@ def simulated(
     strategy = EvolutionStrategy(seed=5, normalise="none")
     rewards = reward_table(len(SKILLS), GRADED)
     found = np.zeros((STEPS, SIZE))
+    alone = Allocation(({"m": sigma},) * DIRECTIONS, {"m": float(DIRECTIONS)}, {"m": sigma}, {"m": 1.0})
     for step in range(STEPS):
-        population = strategy.ask(step, Allocation(tuple({"m": sigma} for _ in range(DIRECTIONS))))
+        population = strategy.ask(step, alone)
         noise = np.stack([gaussian(member.seed, "m", 0, SIZE).numpy() for member in population.members])
         theta = np.array([[member.sign * sigma] for member in population.members]) * noise
         skills = np.repeat(SKILLS[None], len(theta), axis=0)

@@ -1,8 +1,12 @@
 """Backend `synthetic`: a module's answer is right or wrong by a formula of its searched numbers (docs/synthetic.md).
 
 Everything around the answer is what an LLM run has: named blocks, perturbations from seeds, the same parameters with
-their update rule, replay, snapshots and digests. Decoded greedily a module is right when the task's difficulty lies
-below its skill; sampled, with the probability of its skill.
+their update rule, replay, snapshots and digests. A module of skill p is right on a task of difficulty u
+
+    decoded greedily             when u < p
+    sampled at temperature T     with probability 1 / (1 + exp(-(p - u) / T)), which greedy decoding is the limit of
+
+and the likelihood of an answer is its probability at T = 1.
 """
 
 from __future__ import annotations
@@ -58,22 +62,21 @@ class SyntheticBackend:
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order."""
         started = time.perf_counter()
-        skills = self._skills(requests, members)
+        margins = self._margins(requests, members)
         answers = [
-            Completion(
-                RIGHT if self._threshold(request) < found else WRONG, prompt_tokens=TOKENS, completion_tokens=TOKENS
-            )
-            for request, found in zip(requests, skills, strict=True)
+            Completion(RIGHT if _right(request, margin) else WRONG, prompt_tokens=TOKENS, completion_tokens=TOKENS)
+            for request, margin in zip(requests, margins, strict=True)
         ]
         self._pay(len(requests), started)
         return answers
 
     def score(self, requests: Sequence[Request], texts: Sequence[str], members: Sequence[Perturbation]) -> list[float]:
-        """log p for the right text and log (1 - p) for any other."""
+        """The right text, or any other; each is one token."""
         started = time.perf_counter()
-        found = self._skills(requests, members)
+        margins = self._margins(requests, members)
         self._pay(len(requests), started)
-        return [_log(p if text.strip() == RIGHT else 1.0 - p) for p, text in zip(found, texts, strict=True)]
+        signs = (1.0 if text.strip() == RIGHT else -1.0 for text in texts)
+        return [-math.log1p(math.exp(-sign * margin)) for sign, margin in zip(signs, margins, strict=True)]
 
     def apply(self, update: Update) -> Applied:
         """Move the centre."""
@@ -103,19 +106,17 @@ class SyntheticBackend:
         """Requests and their two tokens each; no FLOPs, for there is no model."""
         return self._cost
 
-    def _skills(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[float]:
-        """The skill that each request meets; every pair of module and member is computed once."""
+    def _margins(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[float]:
+        """p - u of each request; the skill of every pair of module and member is computed once."""
         known: dict[tuple[str, int], float] = {}
         for request in requests:
             place = request.module, request.member
             if place not in known:
                 member = None if request.member == UNPERTURBED else members[request.member]
                 known[place] = self.skill(request.module, member)
-        return [known[request.module, request.member] for request in requests]
+        return [known[request.module, request.member] - self._hard(request) for request in requests]
 
-    def _threshold(self, request: Request) -> float:
-        if request.temperature > 0:
-            return float(uniform(request.seed, 1)[0])
+    def _hard(self, request: Request) -> float:
         place = request.prompt, request.module
         if place not in self._difficulty:
             self._difficulty[place] = difficulty(*place)
@@ -126,5 +127,9 @@ class SyntheticBackend:
         self._cost += Cost(TOKENS * requests, TOKENS * requests, 0, requests, 0.0, seconds)
 
 
-def _log(p: float) -> float:
-    return math.log(p) if p > 0 else -math.inf
+def _right(request: Request, margin: float) -> bool:
+    """By a draw under the request's own key when it is sampled: u' < 1 / (1 + exp(-margin / T))."""
+    if not request.temperature > 0:
+        return margin > 0
+    drawn = float(uniform(request.seed, 1)[0])
+    return drawn == 0.0 or margin / request.temperature > math.log(drawn / (1.0 - drawn))
