@@ -20,8 +20,10 @@ from esagent.backends.base import Backend
 from esagent.config.export import as_yaml
 from esagent.config.schema import Config
 from esagent.core.episode import Episode, Task
+from esagent.credit.agreement import agreement
 from esagent.errors import ConfigError, RunError
 from esagent.evaluate import Split, spent
+from esagent.intervention import Interventions, intervene, require_interventions
 from esagent.outcome import Behaviour
 from esagent.pools import take
 from esagent.record import circumstances
@@ -48,6 +50,7 @@ class Options:
     split: which tasks. state: of a run, see find_state; None for best, or last while the run is unfinished.
     n: how many tasks; None for all that the configuration has.
     k: samples per task at `temperature`; 0 for greedy decoding alone.
+    interventions: also run the agents with each module's gold behaviour in its place.
     """
 
     split: Split = "heldout"
@@ -55,6 +58,7 @@ class Options:
     n: int | None = None
     k: int = 4
     temperature: float = 0.3
+    interventions: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ def evaluate_run(
     if options.split != "pool":
         _check_unseen(tasks, take(make_family(trained.task), "train", trained.seed, trained.task.pool), options.split)
     agent, backend, facts = build(config)
+    if options.interventions:
+        require_interventions(agent, family, tasks)
     known = found.manifest.get("model_hash")
     if known != facts.model_hash:
         raise RunError(f"{run.path} was trained on a base model with hash {known}; this one has {facts.model_hash}")
@@ -104,6 +110,7 @@ def evaluate_run(
         "objective": trained.objective.value,
         "state": found.step,
         "updates": len(found.records),
+        "credit": found.records[found.step - 1]["credit"] if found.step else None,
     }
     states = {"base": 0} | ({"trained": found.step} if found.step else {})
     bench = _Bench(agent, family, backend, facts, tasks)
@@ -116,6 +123,8 @@ def evaluate_model(
     """The agent of `config` as its model comes; the result is also in `<runs_dir>/eval/<id>/eval.json`."""
     family, tasks = _tasks(config, options)
     agent, backend, facts = build(config)
+    if options.interventions:
+        require_interventions(agent, family, tasks)
     bench = _Bench(agent, family, backend, facts, tasks)
     parent = Path(config.runs_dir).expanduser() / "eval"
     return _evaluate(bench, {"base": 0}, lambda step: None, config, options, parent, {}, plain)
@@ -135,10 +144,15 @@ def _evaluate(
     started, before = time.monotonic(), bench.backend.cost()
     behaviours: dict[str, Behaviour] = {}
     digests: dict[str, str] = {}
+    interventions: dict[str, Interventions] = {}
     with new_eval(parent, options.split) as folder, Phases(plain) as phases:
         for name, step in states.items():
             reach(step)
             behaviours[name] = _measure(bench, name, options, config.seed, phases)
+            if options.interventions:
+                phases.phase(f"{name}, each module's gold behaviour in its place")
+                interventions[name] = intervene(bench.agent, bench.family, bench.backend, bench.tasks, phases.progress)
+                phases.result(f"the most is gained by {interventions[name].bottleneck or 'none'}")
             digests[name] = bench.backend.digest()
             write_episodes(folder / episodes_name(name, sampled=False), behaviours[name].greedy)
             if options.k:
@@ -160,6 +174,7 @@ def _evaluate(
             "temperature": options.temperature if options.k else None,
             "metrics": outcome.metrics(behaviours, kept),
             "signals": outcome.signals(behaviours, kept),
+            **({"interventions": _told(interventions, about.get("credit"))} if interventions else {}),
             "tasks": kept,
             "unscored": sorted(unscored),
             "rewards": {name: outcome.rewards(behaviour, kept) for name, behaviour in behaviours.items()},
@@ -171,6 +186,16 @@ def _evaluate(
         write_json(folder / "manifest.json", manifest)
         write_json(folder / RESULT, result)
     return result
+
+
+def _told(interventions: Mapping[str, Interventions], credit: Mapping[str, float] | None) -> dict[str, Any]:
+    """By agent; of the trained one also whether the credit that its run had learned agrees."""
+    told = {name: found.to_dict() for name, found in interventions.items()}
+    if credit and "trained" in told:
+        gains = {module: gain[0] for module, gain in interventions["trained"].gains.items()}
+        found = agreement(credit, gains)
+        told["trained"]["agreement"] = {**asdict(found), "same": found.same}
+    return told
 
 
 def _measure(bench: _Bench, name: str, options: Options, seed: int, phases: Phases) -> Behaviour:

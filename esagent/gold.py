@@ -14,7 +14,16 @@ from esagent.core.episode import Completion, Request, Task, Trajectory, Turn
 from esagent.errors import ConfigError, EsagentError
 from esagent.tasks.base import TaskFamily
 
-ADVICE = "choose objective=reward, or a family and an agent that fit"
+
+@dataclass(frozen=True)
+class Purpose:
+    """What gold is needed for, and what to do where there is none, as an error says it."""
+
+    name: str
+    advice: str
+
+
+LIKELIHOOD = Purpose("objective=likelihood", "choose objective=reward, or a family and an agent that fit")
 
 
 @dataclass(frozen=True)
@@ -27,26 +36,31 @@ class Gold:
     trajectory: Trajectory
 
 
-def gold_episode(agent: Agent, family: TaskFamily, task: Task) -> Gold:
+def gold_episode(agent: Agent, family: TaskFamily, task: Task, purpose: Purpose = LIKELIHOOD) -> Gold:
     """Run `agent` on `task` with the outputs of `family.gold(task)` for completions.
 
     Raises ConfigError, one line, where the family has no output for what the agent asks, or one that it does not ask
     for.
     """
     try:
-        turns = family.gold(task).turns
-        return _led(agent, family, task, turns)
+        return _led(agent, family, task, family.gold(task).turns)
+    except _NoGoldError as error:
+        raise ConfigError(_why(purpose, family, str(error))) from error
     except EsagentError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
-        raise _none(family, f"task {task.id}: {type(error).__name__}: {reason}") from error
+        raise ConfigError(_why(purpose, family, f"task {task.id}: {type(error).__name__}: {reason}")) from error
 
 
-def require_gold(agent: Agent, family: TaskFamily, tasks: Sequence[Task]) -> None:
+def require_gold(agent: Agent, family: TaskFamily, tasks: Sequence[Task], purpose: Purpose = LIKELIHOOD) -> None:
     """Raise ConfigError, one line, for the first of `tasks` that has no gold episode."""
     for task in tasks:
-        gold_episode(agent, family, task)
+        gold_episode(agent, family, task, purpose)
+
+
+class _NoGoldError(Exception):
+    """Gold and agent do not fit."""
 
 
 def _led(agent: Agent, family: TaskFamily, task: Task, turns: Sequence[Turn]) -> Gold:
@@ -60,18 +74,18 @@ def _led(agent: Agent, family: TaskFamily, task: Task, turns: Sequence[Turn]) ->
             request = next(run) if answer is None else run.send(answer)
         except StopIteration as end:
             if next(left, None) is not None or not isinstance(end.value, Trajectory) or not texts:
-                raise _none(family, f"the agent is through task {task.id} after {len(texts)} of its outputs") from end
+                raise _NoGoldError(f"the agent is through task {task.id} after {len(texts)} of its outputs") from end
             return Gold(task, tuple(requests), tuple(texts), end.value)
         turn = next(left, None)
         if turn is None or turn.module != request.module:
             there = "nothing more" if turn is None else f"one of {turn.module}"
-            raise _none(family, f"task {task.id} has {there} where the agent asks its {request.module}")
+            raise _NoGoldError(f"task {task.id} has {there} where the agent asks its {request.module}")
         if not turn.completion.text.strip():
-            raise _none(family, f"that of {turn.module} in task {task.id} is empty")
+            raise _NoGoldError(f"that of {turn.module} in task {task.id} is empty")
         requests.append(request)
         texts.append(agent.written(turn) if isinstance(agent, Writer) else turn.completion.text)
         answer = Completion(texts[-1])
 
 
-def _none(family: TaskFamily, why: str) -> ConfigError:
-    return ConfigError(f"objective=likelihood: {family.name} has no gold outputs for this agent: {why}; {ADVICE}")
+def _why(purpose: Purpose, family: TaskFamily, why: str) -> str:
+    return f"{purpose.name}: {family.name} has no gold outputs for this agent: {why}; {purpose.advice}"

@@ -37,6 +37,10 @@ Split = Annotated[
 ]
 N = Annotated[int | None, typer.Option("--n", help="How many tasks.  [default: as many as the run has]")]
 K = Annotated[int, typer.Option("--k", help="Samples per task, for pass@1 to pass@k; 0: greedy alone.")]
+Interventions = Annotated[
+    bool,
+    typer.Option("--interventions", help="Also give each module its gold behaviour, one at a time, and tell the gain."),
+]
 Temperature = Annotated[float, typer.Option("--temperature", help="Temperature of the samples.")]
 
 
@@ -47,6 +51,7 @@ def evaluate(
     n: N = None,
     k: K = 4,
     temperature: Temperature = 0.3,
+    interventions: Interventions = False,
     as_json: Json = False,
     config_dir: ConfigDir = None,
 ) -> None:
@@ -57,10 +62,11 @@ def evaluate(
     with guarded():
         prepare()
         given = {"state": state, "split": split, "n": n, "k": k, "temperature": temperature}
+        chosen = {"interventions": interventions}
         run, overrides, given = _sort(what or [], given)
         _check(given)
         with only_data():
-            result = _run(run, overrides, given, config_dir, plain=as_json)
+            result = _run(run, overrides, given | chosen, config_dir, plain=as_json)
         if as_json:
             print_json(result)
         else:

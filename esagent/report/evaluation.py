@@ -18,7 +18,10 @@ _LEGEND = "reward, success: greedy; sampled: mean reward of the samples; pass@k:
 
 def render_evaluation(result: Mapping[str, Any]) -> Group:
     """The content of an eval.json for a terminal; parts that are missing are left out."""
-    parts: list[RenderableType] = [_table(result), _signals(result), _facts(result)]
+    parts: list[RenderableType] = [_table(result), _signals(result)]
+    if result.get("interventions"):
+        parts.append(_interventions(result))
+    parts.append(_facts(result))
     if result.get("eval") and result.get("tasks"):
         show = shlex.join(["esagent", "show", str(result["eval"]), "--episode", "0"])
         parts.append(Text(f"\nOne of its conversations:\n  {show}"))
@@ -58,6 +61,25 @@ def _signals(result: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right")
     for module, values in signals.items():
         table.add_row(module, *(number(values.get(name)) for name in agents))
+    return table
+
+
+def _interventions(result: Mapping[str, Any]) -> Table:
+    """Per module the gain of its gold behaviour for each agent, and the run's credit."""
+    found: Mapping[str, Mapping[str, Any]] = result["interventions"]
+    credit: Mapping[str, float] = result.get("credit") or {}
+    told = "; ".join(f"{name}: {values.get('bottleneck') or 'none'}" for name, values in found.items())
+    caption = Text(f"the bottleneck is what gains the most ({told})", style="dim")
+    title = Text("Reward gained by a module's gold behaviour in its place, greedy")
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    table.add_column("module")
+    for name in found:
+        table.add_column(name, justify="right", no_wrap=True)
+    if credit:
+        table.add_column("credit", justify="right")
+    for module in dict.fromkeys(module for values in found.values() for module in values.get("gains") or {}):
+        cells = [Text(interval((values.get("gains") or {}).get(module), signed=True)) for values in found.values()]
+        table.add_row(module, *cells, *([number(credit.get(module))] if credit else []))
     return table
 
 

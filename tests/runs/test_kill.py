@@ -112,6 +112,12 @@ COMPOSITIONS = {
     "adam": ["algorithm.rule=adam"],
     "joint, ranks": ["allocation=joint", "algorithm.shaping=ranks"],
     "plain estimate, schedules": ["algorithm.normalise=none", "sigma.schedule=cosine", "sigma.end=0.5"],
+    "by credit, pauses made up for": [
+        "allocation=argmax",
+        "allocation.wrap=catchup",
+        "credit.source=unperturbed",
+        "credit.noise=0.3",
+    ],
     "one module": ["agent=react", "allocation=joint"],
 }
 
