@@ -93,8 +93,8 @@ def sensitivity_arms(sweeps: Sweeps, study: Study, base: Config) -> Iterator[Arm
             yield make_arm(f"{variation}/{label}", base, [study.arms[label], own], study.seeds)
 
 
-def sensitivity(sweeps: Sweeps, study: Study, found: Curves) -> dict[str, tuple[tuple[Verdict, ...], float, float]]:
-    """{variation: (verdicts, mean AUC of uniform, mean gain of its AUC over the first value)}.
+def sensitivity(sweeps: Sweeps, study: Study, found: Curves) -> dict[str, tuple[tuple[Verdict, ...], float]]:
+    """{variation: (verdicts, mean AUC of uniform)}.
 
     Each of the hypotheses whose arms are all varied is judged by itself, without a correction over the others: the
     question is where the environment agrees, not whether any of them does.
@@ -104,7 +104,6 @@ def sensitivity(sweeps: Sweeps, study: Study, found: Curves) -> dict[str, tuple[
     out = {}
     for variation in sweeps.variations:
         values = {label: found[f"{variation}/{label}"] for label in sweeps.arms}
-        uniform = np.array(list(values[study.baseline].values()))
-        spread = float(uniform.std(ddof=1)) if len(uniform) > 1 else float("nan")
-        out[variation] = judge(alone, {study.metric: values}), float(uniform.mean()), spread
+        uniform = float(np.mean(list(values[study.baseline].values())))
+        out[variation] = judge(alone, {study.metric: values}), uniform
     return out

@@ -56,7 +56,7 @@ ARM_HEAD = (
 
 
 def arm_rows(study: Study, runs: Mapping[str, Sequence[SyntheticRun]], block: str) -> list[Row]:
-    """Per arm: means over seeds, the paired difference of AUC to uniform with its 95% interval, and what `block` got."""
+    """Per arm: means over seeds, the difference of AUC to uniform with its 95% interval, and what `block` got."""
     rows: list[Row] = []
     for label, own in runs.items():
         d = np.array([run.auc for run in own]) - [run.auc for run in runs[baseline_of(study, label)]]
@@ -110,21 +110,21 @@ def response_table(found: Mapping[str, Mapping[str, ResponseCurve]], noise: Sequ
     return markdown(head, rows)
 
 
-def sensitivity_table(found: Mapping[str, tuple[tuple[Verdict, ...], float, float]]) -> str:
+def sensitivity_table(found: Mapping[str, tuple[tuple[Verdict, ...], float]]) -> str:
     """Estimates with + (the claim holds), - (its opposite is shown) or ? (undecided)."""
     first = next(iter(found.values()))[0]
     head = ("variation", "uniform", *(verdict.hypothesis.id.replace("_", " ") for verdict in first))
     rows = [
         (variation, f"{auc:.3f}", *(f"{estimate(v)[0]:+.3f} {_MARKS[v.verdict]}" for v in verdicts))
-        for variation, (verdicts, auc, _) in found.items()
+        for variation, (verdicts, auc) in found.items()
     ]
     return markdown(head, rows)
 
 
-def sensitivity_rows(found: Mapping[str, tuple[tuple[Verdict, ...], float, float]]) -> list[Row]:
+def sensitivity_rows(found: Mapping[str, tuple[tuple[Verdict, ...], float]]) -> list[Row]:
     """(variation, AUC of uniform, hypothesis, estimate, low, high, p, verdict)"""
     rows: list[Row] = []
-    for variation, (verdicts, auc, _) in found.items():
+    for variation, (verdicts, auc) in found.items():
         for verdict in verdicts:
             value, interval, p = estimate(verdict)
             own = value, interval.low, interval.high, p, verdict.verdict
