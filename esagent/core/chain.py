@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+TOKENS = 1
+"""What a prompt counts in budgets, and what an answer does."""
+
 
 def skill(squared: Floats, ceiling: Floats | float, width: Floats | float) -> Floats:
     """p = c exp(-s / (2 w^2)) for squared distances s of any shape."""

@@ -16,11 +16,13 @@ from esagent.config.blocks import searched_blocks, searched_modules
 from esagent.config.layers import parse_layers
 from esagent.config.limits import limit_of
 from esagent.config.schema import Config, Select
+from esagent.config.synthetic import is_synthetic
+from esagent.core.chain import TOKENS
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.plan.baselines import Baseline, baselines
 from esagent.plan.calibration import calibration_episodes
-from esagent.plan.memory import memory_bytes
+from esagent.plan.memory import PROCESS, memory_bytes
 from esagent.plan.rate import Rate, rate_of
 from esagent.plan.searched import number_bytes, searched_numbers, written_numbers
 from esagent.plan.steps import steps_within
@@ -119,7 +121,8 @@ def plan(config: Config) -> Plan:
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
     numbers = searched_numbers(config, sizes, len(modules))
     calls = calls_per_episode(config)
-    length = PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
+    synthetic = is_synthetic(config)
+    length = 2 * TOKENS if synthetic else PREFIX_TOKENS + PROMPT_TOKENS + ANSWER_TOKENS
     trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
     job = _Job(
         config,
@@ -143,7 +146,7 @@ def plan(config: Config) -> Plan:
     known = steps is not None and evaluation is not None
     count = steps.count if steps else 0
     costed = bool(sizes) and known
-    return Plan(
+    made = Plan(
         blocks=blocks,
         searched_numbers=numbers,
         budget={"kind": limit.kind, "amount": limit.amount},
@@ -167,6 +170,16 @@ def plan(config: Config) -> Plan:
         trajectory_tokens=round(calls * length),
         longest_tokens=length,
         baselines=baselines(sizes, each, length) if sizes else (),
+    )
+    return _without_model(made) if synthetic else made
+
+
+def _without_model(made: Plan) -> Plan:
+    """Nothing is shared and nothing computed where answers come from formulas."""
+    memory = {"process": PROCESS, "searched": made.searched_numbers and 4 * made.searched_numbers}
+    disk = made.disk_bytes | {"model_cache": 0}
+    return dataclasses.replace(
+        made, computed_tokens=made.tokens, flops=0.0, step_flops=0.0, memory_bytes=memory, disk_bytes=disk
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from esagent.backends.base import Applied
 from esagent.backends.synthetic.skills import Skill
-from esagent.core.chain import skill, squared_distance
+from esagent.core.chain import TOKENS, skill, squared_distance
 from esagent.core.episode import UNPERTURBED, Completion, Cost, Request
 from esagent.core.laws import Law
 from esagent.core.noise import uniform
@@ -27,9 +27,6 @@ from esagent.spaces.forms import Dense
 from esagent.spaces.parameters import Parameters
 from esagent.spaces.partitions import Partition
 from esagent.tasks.synthetic import RIGHT, WRONG, difficulty
-
-TOKENS = 1
-"""A prompt counts as one token and an answer as one."""
 
 
 class SyntheticBackend:
