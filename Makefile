@@ -5,6 +5,7 @@
 #   make test-kill             tests that kill real processes, a few minutes more
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
 #   make bench                 ratios of one run: sharing, determinism, speed of noise, memory of dense members
+#   make study-routing         credit routing on the synthetic chain: findings and tables, a few minutes
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
 #   make lock                  resolve pyproject.toml anew into requirements.lock
@@ -21,7 +22,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Set-up is redone when the contents of these files change, not when a checkout gives them a new date.
 STAMP := $(VENV)/.setup-$(shell cat requirements.lock pyproject.toml Makefile | cksum | tr ' ' '-')
 
-.PHONY: help train test test-kill torture bench setup lint types lock
+.PHONY: help train test test-kill torture bench study-routing setup lint types lock
 .DEFAULT_GOAL := help
 
 help:
@@ -46,6 +47,9 @@ bench: setup
 	@$(BIN)/python -m tests.bench.determinism
 	@$(BIN)/python -m tests.bench.noise
 	@$(BIN)/python -m tests.bench.memory
+
+study-routing: setup
+	@$(BIN)/python -m esagent.synthetic $(ARGS)
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -13,11 +13,13 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
+from esagent.backends.registry import make_backend
 from esagent.config.blocks import sigma_factors
 from esagent.config.limits import known_steps
 from esagent.config.names import MODULES
 from esagent.config.nearest import suggest
 from esagent.config.schema import Config, Objective, ScheduleConfig, SigmaConfig, StepFactor, StepFollows
+from esagent.config.synthetic import is_synthetic
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
 from esagent.errors import ConfigError
@@ -89,9 +91,10 @@ def assemble(config: Config) -> Parts:
 
 def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     """The agent and its model, without tasks or a search. Raises as `assemble` does."""
+    if is_synthetic(config):
+        return _synthetic(config)
     import torch
 
-    from esagent.backends.registry import make_backend
     from esagent.models.catalog import architecture_of_folder
     from esagent.models.chat import style
     from esagent.models.loading import load_tokenizer, pick_device, pick_dtype
@@ -105,6 +108,16 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     numbers = architecture_of_folder(model.folder).parameters
     facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
     return agent, backend, facts
+
+
+def _synthetic(config: Config) -> tuple[Agent, Backend, Facts]:
+    """No model: a chain of formulas stands in its place, and their settings for its weights."""
+    from esagent.agents.chain import ChainAgent
+    from esagent.backends.synthetic.skills import skills_hash
+
+    chain = config.task.chain
+    agent, backend = ChainAgent(chain.modules), make_backend(config, chain.modules)
+    return agent, backend, Facts(skills_hash(chain), "float32", "cpu", threads=1, deterministic=True)
 
 
 def combine(config: Config, agent: Agent, family: TaskFamily, pools: Pools, backend: Backend, facts: Facts) -> Parts:

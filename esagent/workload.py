@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from esagent.config import names
+from esagent.config.blocks import agent_modules
 from esagent.config.schema import Config, Objective, Positions
 
 PREFIX_TOKENS = 150  # few-shot part of one module call, equal over tasks
@@ -61,7 +61,7 @@ def modules(config: Config, blocks: tuple[str, ...], members: int) -> list[Modul
     """The agent's modules in the order in which an episode reaches them; an agent of the user's counts as one."""
     known = config.task.target is None and config.task.name == "toolbox"
     turns = min(TOOL_CALLS[config.task.level] if known else OTHER_TOOL_CALLS, config.agent.max_turns)
-    order = () if config.agent.target else names.MODULES[config.agent.name]
+    order = agent_modules(config)
     if len(order) < 2:
         return [Module(1 + turns, members, members * turns / (1 + turns))]
     joint = config.allocation.name == "joint" or config.space.partition != "module"

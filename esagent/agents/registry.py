@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from esagent.agents.base import Agent
+from esagent.agents.chain import ChainAgent
 from esagent.agents.modular import ModularAgent
 from esagent.agents.modular import agent as modular
 from esagent.agents.react import ReactAgent
@@ -17,7 +18,7 @@ from esagent.config.schema import AgentConfig, PromptStyle
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 
-AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent}
+AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent, "chain": ChainAgent}
 PROMPTS: Mapping[str, Path] = {"modular": modular.PROMPTS, "react": react.PROMPTS}
 
 

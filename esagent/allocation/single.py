@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from esagent.allocation.base import Allocation, Evidence, checked_names
-from esagent.allocation.plan import Wrap, plan
+from esagent.allocation.plan import Plan, Wrap, plan
 from esagent.allocation.scheme import Floats, Scheme, Signals
 from esagent.core.noise import key, uniform
 from esagent.core.population import Block
@@ -50,30 +50,44 @@ class Single:
             directions,
             step_follows_sigma=self.step_follows_sigma,
         )
-        counts = dict(zip(names, made.counts.tolist(), strict=True))
-        scales = {name: sigma[name] * float(factor) for name, factor in zip(names, made.sigma, strict=True)}
-        first = step % len(names)
-        order = names[first:] + names[:first]
-        turns = [name for turn in range(max(counts.values())) for name in order if counts[name] > turn]
-        return Allocation(
-            tuple({name: scales[name]} for name in turns),
-            target=dict(zip(names, made.target.tolist(), strict=True)),
-            sigma=scales,
-            step_scale=dict(zip(names, made.step.tolist(), strict=True)),
-        )
+        return laid_out(step, names, sigma, made)
 
     def _signals(self, step: int, names: Sequence[str], evidence: Evidence) -> Signals:
         return Signals(
             step=step,
-            credit=_shares([evidence.credit.get(name, 0.0) for name in names]),
+            credit=of_sum_one(np.array([evidence.credit.get(name, 0.0) for name in names])),
             reached=np.array([evidence.reached.get(name, 1.0) for name in names]),
-            draws=np.array([uniform(key("allocation", self.seed, step, name), 1)[0] for name in names]),
+            draws=step_draws(self.seed, step, names),
             bottleneck=np.array([name == self.bottleneck for name in names]),
         )
 
 
-def _shares(credit: Sequence[float]) -> Floats:
-    """Of sum 1: blocks may be fewer than the modules that credit is shared by."""
-    found = np.array(credit, dtype=np.float64)
-    total = found.sum()
-    return found / total if total > 0 else np.full(len(found), 1.0 / len(found))
+def laid_out(step: int, names: Sequence[str], sigma: Mapping[str, float], made: Plan) -> Allocation:
+    """The directions of a plan [M] over `names`.
+
+    Blocks take turns until each has its number; the one that comes first rotates from step to step, so that no block
+    owns a direction index.
+    """
+    counts = dict(zip(names, made.counts.tolist(), strict=True))
+    scales = {name: sigma[name] * float(factor) for name, factor in zip(names, made.sigma, strict=True)}
+    first = step % len(names)
+    order = [*names[first:], *names[:first]]
+    turns = [name for turn in range(max(counts.values())) for name in order if counts[name] > turn]
+    return Allocation(
+        tuple({name: scales[name]} for name in turns),
+        target=dict(zip(names, made.target.tolist(), strict=True)),
+        sigma=scales,
+        step_scale=dict(zip(names, made.step.tolist(), strict=True)),
+    )
+
+
+def step_draws(seed: int, step: int, names: Sequence[str]) -> Floats:
+    """A uniform number in [0, 1) for each of `names` in a step of run `seed`: [M]."""
+    return np.array([uniform(key("allocation", seed, step, name), 1)[0] for name in names])
+
+
+def of_sum_one(credit: Floats) -> Floats:
+    """Credit [..., M] brought to sum 1, equal where there is none; blocks may be fewer than what it is shared by."""
+    total = credit.sum(axis=-1, keepdims=True)
+    equal = np.full_like(credit, 1.0 / credit.shape[-1])
+    return np.divide(credit, total, out=equal, where=total > 0)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from esagent.backends.base import Backend
+from esagent.config.names import BACKENDS
 from esagent.config.schema import Config
 from esagent.errors import ConfigError
 
@@ -15,8 +16,10 @@ def make_backend(config: Config, modules: Sequence[str]) -> Backend:
 
     Raises EnvironmentFailure when the model or device is missing, ConfigError when the space does not fit the model.
     """
+    if config.backend.name == "synthetic":
+        return _synthetic(config, modules)
     if config.backend.name != "hf":
-        raise ConfigError(f"backend.name={config.backend.name!r}: expected hf")
+        raise ConfigError(f"backend.name={config.backend.name!r}: expected {', '.join(BACKENDS)}")
     # Imported here: a dry run must not pay for torch.
     import torch
 
@@ -30,3 +33,14 @@ def make_backend(config: Config, modules: Sequence[str]) -> Backend:
     device = pick_device(config.backend.device)
     model, tokenizer = load(resolve(config.model), pick_dtype(config.model.dtype, device), device)
     return HFBackend(model, tokenizer, make_space(config.space, model, modules), config.backend)
+
+
+def _synthetic(config: Config, modules: Sequence[str]) -> Backend:
+    from esagent.backends.synthetic.backend import SyntheticBackend
+    from esagent.backends.synthetic.skills import make_skills
+    from esagent.spaces.partitions import make_partition
+
+    space = config.space
+    searched = [name for name in modules if not space.modules or name in space.modules]
+    partition = make_partition(space.partition, space.parts, space.redraw)
+    return SyntheticBackend(make_skills(config.task.chain), searched, partition, space.noise.value)

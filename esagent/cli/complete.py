@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import typer
@@ -120,10 +121,17 @@ def _choices(key: str, ctx: typer.Context, value: str) -> list[str]:
 
 def _options(group: str, own: str | Path | None) -> set[str]:
     """The files of a group, the shipped ones and those of `--config-dir`."""
-    names = {entry.name for entry in (files("esagent.conf") / group).iterdir()}
-    if own is not None:
-        names |= {path.name for path in (Path(own) / group).glob("*.yaml")}
-    return {name.removesuffix(".yaml") for name in names if name.endswith(".yaml")}
+    places = [files("esagent.conf") / group, *([] if own is None else [Path(own) / group])]
+    return {name for place in places if place.is_dir() for name in _files(place)}
+
+
+def _files(folder: Traversable, above: str = "") -> Iterator[str]:
+    """The configurations in `folder`, those in folders of their own by their path."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry, f"{above}{entry.name}/")
+        elif entry.name.endswith(".yaml"):
+            yield above + entry.name.removesuffix(".yaml")
 
 
 @contextlib.contextmanager

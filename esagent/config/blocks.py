@@ -8,10 +8,18 @@ from esagent.config.schema import Config
 from esagent.errors import ConfigError
 
 
+def agent_modules(config: Config) -> tuple[str, ...]:
+    """The modules of the agent, in order; empty when only a user's agent knows them."""
+    if config.agent.target is None and config.agent.name == "chain":
+        return tuple(config.task.chain.modules)
+    return () if config.agent.target else names.MODULES.get(config.agent.name, ())
+
+
 def searched_modules(config: Config) -> tuple[str, ...]:
     """The modules whose parameters are searched, in the agent's order; empty when only a user's agent knows them."""
-    known = () if config.agent.target else names.MODULES.get(config.agent.name, ())
-    return tuple(module for module in known if not config.space.modules or module in config.space.modules)
+    return tuple(
+        module for module in agent_modules(config) if not config.space.modules or module in config.space.modules
+    )
 
 
 def searched_blocks(config: Config, depth: int | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from esagent.config import names
 from esagent.config.allocations import allocation_problems
-from esagent.config.blocks import searched_blocks, sigma_factors
+from esagent.config.blocks import agent_modules, searched_blocks, sigma_factors
 from esagent.config.export import to_dict
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
@@ -27,6 +27,7 @@ from esagent.config.schema import (
     TaskConfig,
 )
 from esagent.config.study import dotted, load_study
+from esagent.config.synthetic import is_synthetic, synthetic_problems
 from esagent.config.weights import weight_problems
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
@@ -47,6 +48,7 @@ def check(config: Config) -> None:
         _task,
         _algorithm,
         method_problems,
+        synthetic_problems,
         _allocation,
         _schedules,
         _calibration,
@@ -93,6 +95,8 @@ def _one_of(path: str, value: str, choices: Sequence[str]) -> Iterator[str]:
 
 
 def _model(config: Config) -> Iterator[str]:
+    if is_synthetic(config):
+        return
     try:
         kind, where = place(config.model)
     except ConfigError as error:
@@ -221,14 +225,13 @@ def _space(config: Config) -> Iterator[str]:
             yield f"space.{name}={value}: space={space.name} has none; choose space={' or space='.join(spaces)}"
     if space.name == "lora" and space.sigma_b == 0:
         yield f"space.sigma_b=0.0: B is 0 at the start, where moving A alone (sigma_a={space.sigma_a}) changes nothing"
-    if not space.sites and space.name not in names.WEIGHT_SPACES:
+    if not space.sites and space.name not in (*names.WEIGHT_SPACES, "skills"):
         yield "space.sites=[]: at least one linear map, as in space.sites=[down_proj]"
     for path, given in (("space.modules", space.modules), ("space.sites", space.sites)):
         repeated = sorted({item for item in given if given.count(item) > 1})
         if repeated:
             yield f"{path}: {', '.join(repeated)} named more than once"
-    if config.agent.target is None and config.agent.name in names.MODULES:
-        modules = names.MODULES[config.agent.name]
+    if modules := agent_modules(config):
         for module in space.modules:
             yield from _one_of("space.modules", module, modules)
         if space.partition == "module":

@@ -68,7 +68,7 @@ def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool =
     """The overrides as Hydra shall see them, and what is wrong with the others."""
 
     def options(group: str) -> list[str]:
-        return hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
+        return list(group_options(hydra, group))
 
     screened = screen(overrides, options, multirun=multirun)
     if screened.foreign:
@@ -80,6 +80,13 @@ def screen_overrides(hydra: Hydra, overrides: Sequence[str], *, multirun: bool =
             screened.problems.append(reason if reason.startswith(given) else f"{given}: {reason}")
             screened.accepted = [item for item in screened.accepted if item not in screened.foreign]
     return screened
+
+
+def group_options(hydra: Hydra, group: str) -> Iterator[str]:
+    """What `group` can be set to; an option in a folder of its own by its path, as in routing/synthetic."""
+    yield from hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
+    for folder in hydra.config_loader.get_group_options(group, ObjectType.GROUP):
+        yield from (f"{folder}/{option}" for option in group_options(hydra, f"{group}/{folder}"))
 
 
 def compose(overrides: Sequence[str] = (), config_dir: str | Path | None = None) -> Config:

@@ -5,9 +5,9 @@ A test holds every list to the registry that builds what it names.
 
 from __future__ import annotations
 
-BACKENDS = ("hf",)
-AGENTS = ("modular", "react")
-TASKS = ("toolbox", "jsonl")
+BACKENDS = ("hf", "synthetic")
+AGENTS = ("modular", "react", "chain")
+TASKS = ("toolbox", "jsonl", "synthetic")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = (
     *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
@@ -15,7 +15,7 @@ ALLOCATIONS = (
 CREDITED = ("soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute")
 """Allocations that go by credit, and so need modules to give it to."""
 
-SPACES = ("bias", "core", "lora", "full", "lowrank")
+SPACES = ("bias", "core", "lora", "full", "lowrank", "skills")
 WEIGHT_SPACES = ("full", "lowrank")
 """Those that search the model's own parameters: named by space.include and space.exclude, shared by all modules."""
 
@@ -42,8 +42,15 @@ TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
 TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools")}
 """`task.options` of the families that ship."""
 
-MODULES = {"modular": ("planner", "selector", "caller", "synthesizer"), "react": ("policy",)}
-"""Modules of the agents that ship, in the order in which an episode reaches them."""
+MODULES = {
+    "modular": ("planner", "selector", "caller", "synthesizer"),
+    "react": ("policy",),
+    "chain": ("planner", "selector", "caller", "synthesizer"),
+}
+"""Modules of the agents that ship, in the order in which an episode reaches them; a chain's are task.chain.modules."""
+
+SYNTHETIC = {"backend": "synthetic", "agent": "chain", "task": "synthetic", "space": "skills", "model": "none"}
+"""The parts of the synthetic environment: none of them goes with those of a language model."""
 
 GROUPS = (
     "model",

@@ -180,6 +180,18 @@ class AgentConfig:
 
 
 @dataclass
+class ChainConfig:
+    """The synthetic chain: a module's skill is ceiling * exp(-distance^2 / (2 width^2)) (docs/synthetic.md)."""
+
+    modules: list[str] = field(default_factory=list)  # in the order in which an episode passes them
+    start: dict[str, float] = field(default_factory=dict)  # skill of each at the start: its share of right tasks
+    width: dict[str, float] = field(default_factory=dict)  # distance over which a skill falls to exp(-1/2); else 1
+    ceiling: float = 1.0  # skill at the optimum
+    size: int = 32  # searched numbers of each module
+    graded: float = 0.5  # what a part of the way is worth, in [0, 1]
+
+
+@dataclass
 class TaskConfig:
     name: str = "toolbox"
     target: str | None = None  # my_module:MyFamily
@@ -190,6 +202,7 @@ class TaskConfig:
     validation: int = 32
     heldout: int = 128
     options: dict[str, Any] = field(default_factory=dict)  # passed to `target`
+    chain: ChainConfig = field(default_factory=ChainConfig)  # synthetic only
 
 
 @dataclass

@@ -6,6 +6,7 @@ device, partition or call order. The same function serves perturbation, update, 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Sequence
 
@@ -32,6 +33,7 @@ def key(*parts: int | str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+@functools.lru_cache(maxsize=1 << 16)  # arms of a study share their seeds
 def direction_seed(run_seed: int, step: int, direction: int) -> int:
     """Key of one direction of one step. Antithetic twins share it."""
     return key("direction", run_seed, step, direction)

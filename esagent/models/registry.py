@@ -38,6 +38,8 @@ def place(config: ModelConfig) -> tuple[str, str]:
     `source` decides unless it is left at `embedded`; then `name` may be a known name, a hub id or a folder itself.
     Raises ConfigError for anything else, naming the nearest known model.
     """
+    if config.source == "none":
+        raise ConfigError("model=none: there is no model; it is for task=synthetic alone")
     wanted = config.name if config.source == "embedded" else config.source
     if wanted in CATALOG:
         entry = CATALOG[wanted]
@@ -80,6 +82,8 @@ def architecture(config: ModelConfig) -> Architecture | None:
 
     Raises ConfigError for a folder whose files are not those of a language model.
     """
+    if config.source == "none":
+        return None
     kind, where = place(config)
     if kind != "folder" and (known := lookup(where)):
         return known.architecture

@@ -16,11 +16,13 @@ from esagent.config.blocks import searched_blocks, searched_modules
 from esagent.config.layers import parse_layers
 from esagent.config.limits import limit_of
 from esagent.config.schema import Config, Select
+from esagent.config.synthetic import is_synthetic
+from esagent.core.chain import TOKENS
 from esagent.models.catalog import Architecture
 from esagent.models.registry import architecture, place
 from esagent.plan.baselines import Baseline, baselines
 from esagent.plan.calibration import searches
-from esagent.plan.memory import memory_bytes
+from esagent.plan.memory import PROCESS, memory_bytes
 from esagent.plan.rate import Rate, rate_of
 from esagent.plan.searched import number_bytes, searched_numbers, written_numbers
 from esagent.plan.steps import steps_within
@@ -160,6 +162,8 @@ def plan(config: Config) -> Plan:
     members = config.algorithm.directions * (2 if config.algorithm.antithetic else 1)
     numbers = searched_numbers(config, sizes, len(modules))
     calls = calls_per_episode(config)
+    synthetic = is_synthetic(config)
+    length = 2 * TOKENS if synthetic else CALL_TOKENS
     trunk = min(parse_layers(config.space.layers, sizes.layers)) / sizes.layers if sizes else 0.0
     job = _Job(
         config,
@@ -172,7 +176,7 @@ def plan(config: Config) -> Plan:
         written_numbers(config, numbers),
         rate_of(config),
     )
-    each = limit.directions * limit.episodes * calls * CALL_TOKENS
+    each = limit.directions * limit.episodes * calls * length
     costs: dict[str, Callable[[int], float]] = {"tokens": lambda count: count * each}
     if sizes:
         costs |= {"flops": job.flops, "seconds": job.seconds}
@@ -185,7 +189,7 @@ def plan(config: Config) -> Plan:
     before = job.calibration(max(1, len(blocks)))
     requests = round(((training or 0) + evaluated) * calls) + (before.requests if before else 0)
     flops, seconds = (job.flops(count, evaluated), job.seconds(count, evaluated)) if costed else (None, None)
-    return Plan(
+    made = Plan(
         blocks=blocks,
         searched_numbers=numbers,
         budget={"kind": limit.kind, "amount": limit.amount},
@@ -196,7 +200,7 @@ def plan(config: Config) -> Plan:
         evaluation_episodes=evaluation,
         calibration=before,
         requests=requests if known else None,
-        tokens=requests * CALL_TOKENS if known else None,
+        tokens=requests * length if known else None,
         computed_tokens=round(job.computed(count, evaluated)[0]) + (before.computed_tokens if before else 0)
         if known
         else None,
@@ -208,9 +212,19 @@ def plan(config: Config) -> Plan:
         seconds=_sum(seconds, before.seconds if before else None),
         flops_per_second=job.rate.flops,
         rate_source=job.rate.source,
-        trajectory_tokens=round(calls * CALL_TOKENS),
-        longest_tokens=CALL_TOKENS,
-        baselines=baselines(sizes, each, CALL_TOKENS) if sizes else (),
+        trajectory_tokens=round(calls * length),
+        longest_tokens=length,
+        baselines=baselines(sizes, each, length) if sizes else (),
+    )
+    return _without_model(made) if synthetic else made
+
+
+def _without_model(made: Plan) -> Plan:
+    """Nothing is shared and nothing computed where answers come from formulas."""
+    memory = {"process": PROCESS, "searched": made.searched_numbers and 4 * made.searched_numbers}
+    disk = made.disk_bytes | {"model_cache": 0}
+    return dataclasses.replace(
+        made, computed_tokens=made.tokens, flops=0.0, step_flops=0.0, memory_bytes=memory, disk_bytes=disk
     )
 
 

@@ -17,6 +17,8 @@ _STATES = {Rule.plain: 0, Rule.momentum: 1, Rule.adam: 2}
 def searched_numbers(config: Config, sizes: Architecture | None, modules: int) -> int | None:
     """None where they hang on an agent of the user's, or on the names of a model's parameters."""
     space = config.space
+    if space.name == "skills":
+        return modules * config.task.chain.size
     if sizes is None:
         return None
     if space.name in names.WEIGHT_SPACES:

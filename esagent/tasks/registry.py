@@ -12,9 +12,14 @@ from esagent.config.target import build_target
 from esagent.errors import ConfigError
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.jsonl import JsonlFamily
+from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
 
-FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {"toolbox": ToolboxFamily, "jsonl": JsonlFamily}
+FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {
+    "toolbox": ToolboxFamily,
+    "jsonl": JsonlFamily,
+    "synthetic": SyntheticFamily,
+}
 
 _METHODS = ("tasks", "env", "score", "gold", "validate")
 
@@ -36,10 +41,13 @@ def make_family(config: TaskConfig) -> TaskFamily:
         if not config.path:
             raise ConfigError("task.path: task=jsonl needs a file, task.path=questions.jsonl")
         settings = {"path": config.path, "scorer": config.scorer or "exact"}
+    if config.name == "synthetic":
+        settings = {"modules": config.chain.modules, "graded": config.chain.graded}
     taken = [name for name in inspect.signature(make).parameters if name not in settings]
     unknown = [name for name in config.options if name not in taken]
     if unknown:
-        raise ConfigError(f"task.options: {config.name} takes {', '.join(taken)}, not {', '.join(unknown)}")
+        takes = ", ".join(taken) or "none"
+        raise ConfigError(f"task.options: {config.name} takes {takes}, not {', '.join(unknown)}")
     return make(**settings, **config.options)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esagent.agents.base import Agent
+from esagent.agents.chain import ChainAgent
 from esagent.agents.modular import ModularAgent
 from esagent.agents.react import ReactAgent
 from esagent.core.episode import Completion, Request, Task, Trajectory
@@ -19,6 +20,7 @@ AGENTS: dict[str, tuple[Callable[[], Agent], int]] = {
     "modular-constrained": (lambda: ModularAgent(max_turns=2, constrained=True), 6),
     "modular-chat": (lambda: ModularAgent(max_turns=2, style="chat"), 6),
     "react": (lambda: ReactAgent(max_turns=2), 3),
+    "chain": (ChainAgent, 4),
     "react-chat": (lambda: ReactAgent(max_turns=2, style="chat"), 3),
 }
 """How to make each agent, and the most requests of an episode with two calls."""

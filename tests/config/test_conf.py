@@ -45,8 +45,9 @@ def test_composes_and_its_header_commands_run(path: Path, tmp_path: Path, monkey
     assert to_dict(configs[0]) != to_dict(configs[1]), "the override example changes nothing"
     if path.parent != CONF:
         group = path.relative_to(CONF).parts[0]
-        chosen = {f"{group}={path.stem}", "model=Qwen/Qwen2.5-0.5B-Instruct"}
-        assert all(chosen & set(overrides) for overrides in found), f"the commands do not use {group}={path.stem}"
+        option = path.relative_to(CONF / group).with_suffix("").as_posix()
+        chosen = {f"{group}={option}", "model=Qwen/Qwen2.5-0.5B-Instruct"}
+        assert all(chosen & set(overrides) for overrides in found), f"the commands do not use {group}={option}"
 
 
 @pytest.mark.parametrize("path", LAUNCHERS, ids=lambda path: path.stem)

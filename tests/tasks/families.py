@@ -7,8 +7,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from esagent.config.names import MODULES
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.jsonl import JsonlFamily
+from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
 
 
@@ -26,4 +28,5 @@ FAMILIES: dict[str, Callable[[], TaskFamily]] = {
     "toolbox-medium": lambda: ToolboxFamily("medium"),
     "toolbox-hard": lambda: ToolboxFamily("hard"),
     "jsonl": jsonl_rows,
+    "synthetic": lambda: SyntheticFamily(MODULES["chain"], 0.5),
 }

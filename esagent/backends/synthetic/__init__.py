@@ -1,0 +1,1 @@
+"""Answers from formulas instead of a language model: see backend.py."""
