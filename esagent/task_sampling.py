@@ -35,6 +35,11 @@ def step_tasks(
     """The `count` tasks of `step`. records: the journal's of the steps before."""
     if sampling is TaskSampling.variance:
         return _by_variance(pool, seed, step, count, reward_variance(records))
+    return epoch_tasks(pool, seed, step, count)
+
+
+def epoch_tasks(pool: Sequence[Task], seed: int, step: int, count: int) -> list[Task]:
+    """The `count` tasks of `step`, whatever came before."""
     epoch, place = divmod(step, len(pool) // count)
     order = permutation(key("step tasks", seed, epoch), len(pool))
     return [pool[i] for i in order[place * count : (place + 1) * count]]

@@ -81,7 +81,16 @@ def pairing_problems(configs: Sequence[Flat]) -> list[str]:
         differing = [key for key in keys if len({_show(config.get(key)) for config in configs}) > 1]
         if differing:
             problems.append(f"not paired: arms differ in {', '.join(differing)}, so they do not share {shared}")
+    if any(config.get("budget.task_sampling") == "variance" for config in configs) and _several_arms(configs):
+        problems.append(
+            "arms share the pool but not the order of tasks, which each drew by its own rewards: "
+            "budget.task_sampling=uniform pairs them"
+        )
     return problems + unequal_budgets(configs)
+
+
+def _several_arms(configs: Sequence[Flat]) -> bool:
+    return len(set(label_arms(configs))) > 1
 
 
 def unequal_budgets(configs: Sequence[Flat]) -> list[str]:

@@ -23,7 +23,7 @@ from esagent.allocation.single import Single, laid_out, of_sum_one
 from esagent.assemble import make_scales
 from esagent.blocks import block_summary
 from esagent.config.limits import limit_of
-from esagent.config.schema import Config, CreditSource, Normalise, Objective, Rule, Select
+from esagent.config.schema import Config, CreditSource, Normalise, Objective, Rule, Select, TaskSampling
 from esagent.config.synthetic import is_synthetic
 from esagent.core.chain import Floats, passed, reward_table
 from esagent.core.episode import Task
@@ -82,6 +82,7 @@ def unsupported(config: Config) -> Iterator[str]:
         ("algorithm.normalise", config.algorithm.normalise, Normalise.none),
         ("objective", config.objective, Objective.reward),
         ("budget.select", config.budget.select, Select.last),
+        ("budget.task_sampling", config.budget.task_sampling, TaskSampling.uniform),
     ):
         if value is not needed:
             yield f"{path}={value.value}: {train}, or {path}={needed.value}"

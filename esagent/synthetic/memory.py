@@ -19,7 +19,8 @@ from esagent.core.episode import Task
 from esagent.core.laws import Law
 from esagent.core.noise import draw
 from esagent.credit.noise import blame_draws
-from esagent.pools import make_pools, step_tasks
+from esagent.pools import make_pools
+from esagent.task_sampling import epoch_tasks
 from esagent.tasks.registry import make_family
 from esagent.tasks.synthetic import difficulty
 
@@ -67,7 +68,7 @@ class Memory:
 
         def make() -> list[int]:
             place = {task.id: number for number, task in enumerate(pool)}
-            return [place[task.id] for task in step_tasks(pool, seed, step, count)]
+            return [place[task.id] for task in epoch_tasks(pool, seed, step, count)]
 
         return self._once(("drawn", seed, step, count, len(pool)), make)
 

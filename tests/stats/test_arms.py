@@ -30,8 +30,8 @@ def configs(*settings: str) -> list[dict[str, object]]:
         (
             ["seed=0", "space.layers=last:4", "algorithm.directions=2", "space.layers=last:4 algorithm.directions=2"],
             [
-                "algorithm.directions=24 space.layers=last:12",
-                "algorithm.directions=24 space.layers=last:4",
+                "algorithm.directions=36 space.layers=last:12",
+                "algorithm.directions=36 space.layers=last:4",
                 "algorithm.directions=2 space.layers=last:12",
                 "algorithm.directions=2 space.layers=last:4",
             ],
@@ -65,6 +65,9 @@ def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
     ("settings", "says"),
     [
         (["space.layers=last:4", "space.layers=last:8"], []),
+        (["seed=0 budget=default", "seed=1 budget=default"], []),
+        (["budget=default space.layers=last:4", "budget=default"], ["share the pool but not the order of tasks"]),
+        (["budget.task_sampling=variance", "seed=0"], ["budget.task_sampling.*order of tasks", "each drew by its own"]),
         (["model=smollm2-135m", "model=qwen2.5-1.5b"], ["model.name.*base weights"]),
         (["task.level=easy", "task.level=medium"], ["task.level, so.*tasks"]),
         (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks", "unequal budgets"]),
@@ -80,6 +83,6 @@ def test_telling_keys_splits_as_finely_as_all_settings_do() -> None:
 def test_what_breaks_pairing_is_named(settings: list[str], says: list[str]) -> None:
     import re
 
-    problems = pairing_problems(configs(*settings))
+    problems = pairing_problems(configs(*(f"budget=steps budget.task_sampling=uniform {text}" for text in settings)))
     assert len(problems) == len(says)
     assert all(re.search(pattern, problem) for pattern, problem in zip(says, problems, strict=True))

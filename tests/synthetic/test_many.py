@@ -68,11 +68,11 @@ def test_what_is_shared_changes_nothing() -> None:
 
 def test_what_only_train_can_run_is_refused_by_name() -> None:
     momentum = "algorithm.rule=momentum", "algorithm.momentum=0.5"
-    config = short(*momentum, "algorithm.normalise=block", "space.partition=whole")
+    config = short(*momentum, "algorithm.normalise=block", "budget.task_sampling=variance", "space.partition=whole")
     with pytest.raises(ConfigError) as refused:
         run_many(config, [0])
     paths = [problem.partition("=")[0] for problem in refused.value.problems]
-    assert paths == ["algorithm.rule", "algorithm.normalise", "space.partition"]
+    assert paths == ["algorithm.rule", "algorithm.normalise", "budget.task_sampling", "space.partition"]
     other = replace(short(), init="latest", budget=replace(short().budget, steps=None, tokens=1e4))
     with pytest.raises(ConfigError, match=r"init=latest.*budget.steps"):
         run_many(other, [0])
