@@ -71,7 +71,13 @@ PAIRS: dict[Split, tuple[tuple[str, str], ...]] = {
 
 FRAMES: dict[int, Wordings] = {
     2: {
-        "train": ("First {a}, then {b}.", "{A}. Then {b}.", "{A}, and then {b}. What is the result?"),
+        "train": (
+            "First {a}, then {b}.",
+            "{A}. Then {b}.",
+            "{A}, and then {b}. What is the result?",
+            "Please {a}, then {b}.",
+            "I want you to {a} and to {b} afterwards.",
+        ),
         "validation": ("Two steps: {a}; {b}.", "{A} and after that {b}."),
         "heldout": ("Start like this: {a}. Next, {b}.", "{A}. Once that is done, {b}.", "In order: {a}, next {b}."),
     },

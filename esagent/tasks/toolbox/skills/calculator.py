@@ -63,6 +63,10 @@ STARTS = (
                 "How much is {a} + {b}?",
                 "{name} has {a} {things} and buys {b} more. How many {things} does {name} have?",
                 "There are {a} {things} here and {b} {things} there. How many {things} are there together?",
+                "Please add {a} to {b}.",
+                "I need {a} and {b} added up.",
+                "What do {a} and {b} make together?",
+                "{name} picks {a} {things} and then {b} more. How many {things} has {name} picked?",
             ),
             "validation": (
                 "Give the total of {a} and {b}.",
@@ -93,6 +97,10 @@ STARTS = (
                 "How much is {a} - {b}?",
                 "{name} has {a} {things} and gives {b} away. How many {things} are left?",
                 "{name} had {a} {things} and lost {b}. How many {things} does {name} still have?",
+                "Please subtract {b} from {a}.",
+                "I need {a} minus {b}.",
+                "What is the difference of {a} and {b}?",
+                "{name} wants {a} {things} and has {b}. How many {things} are missing?",
             ),
             "validation": (
                 "Take {b} off {a}. What is left?",
@@ -123,6 +131,10 @@ STARTS = (
                 "How much is {a} * {b}?",
                 "{name} buys {b} bags with {a} {things} in each. How many {things} are that?",
                 "There are {b} rows of {a} {things}. How many {things} are there?",
+                "Please multiply {a} and {b}.",
+                "I need {a} times {b}.",
+                "What do you get for {a} multiplied by {b}?",
+                "{name} makes {a} {things} every day. How many {things} are that after {b} days?",
             ),
             "validation": (
                 "Give the product of {a} and {b}.",
@@ -153,6 +165,10 @@ STARTS = (
                 "How much is {a} / {b}?",
                 "{name} shares {a} {things} among {b} friends. How many {things} does each friend get?",
                 "{a} {things} go into {b} equal bags. How many {things} are in each bag?",
+                "Please divide {a} by {b}.",
+                "I need {a} divided by {b}.",
+                "How often does {b} go into {a}?",
+                "{name} sorts {a} {things} into {b} equal piles. How many {things} are in a pile?",
             ),
             "validation": (
                 "Split {a} into {b} equal parts. How big is one part?",

@@ -35,6 +35,10 @@ STARTS = (
                 "Change {value} {source} into {target}.",
                 "What is {value} {source} in {target}?",
                 "How many {target} are there in {value} {source}?",
+                "Please convert {value} {source} into {target}.",
+                "I have {value} {source}. How many {target} is that?",
+                "How many {target} make up {value} {source}?",
+                "I need {value} {source} in {target}.",
             ),
             "validation": (
                 "Give {value} {source} as {target}.",

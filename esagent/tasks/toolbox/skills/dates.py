@@ -55,6 +55,10 @@ STARTS = (
                 "Count the days from {start} to {end}.",
                 "A trip starts on {start} and ends on {end}. How many days does it last?",
                 "Today is {start}. How many days are left until {end}?",
+                "Please count the days between {start} and {end}.",
+                "I leave on {start} and come back on {end}. How many days am I away?",
+                "How many days go by between {start} and {end}?",
+                "I need the days from {start} to {end}.",
             ),
             "validation": (
                 "Give the number of days from {start} until {end}.",

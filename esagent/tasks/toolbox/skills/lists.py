@@ -31,6 +31,10 @@ def _extreme(operation: str, adjective: str, other: str, far: str) -> Start:
             f"Find the {adjective} number in the list {{items}}.",
             f"Which number is the {adjective} of the list {{items}}?",
             f"Give the {operation} of the list {{items}}.",
+            f"Please find the {adjective} number of the list {{items}}.",
+            f"I need the {adjective} number in the list {{items}}.",
+            f"Of the numbers in the list {{items}}, which one is the {adjective}?",
+            f"Look for the {adjective} number in the list {{items}}.",
         ),
         "validation": (
             f"Pick the {other} number from the list {{items}}.",
@@ -73,6 +77,10 @@ STARTS = (
                 "Sum the list {items}.",
                 "Find the sum of all numbers in the list {items}.",
                 "Add up the list {items}.",
+                "Please sum the list {items}.",
+                "I need the sum of the list {items}.",
+                "How much do the numbers of the list {items} make together?",
+                "Add all numbers of the list {items}.",
             ),
             "validation": ("Give the sum over the list {items}.", "What do the numbers of the list {items} sum to?"),
             "heldout": (
@@ -98,6 +106,10 @@ STARTS = (
                 "Put the list {items} in order.",
                 "Sort the list {items} from small to large.",
                 "What is the sorted list of {items}?",
+                "Please sort the list {items}.",
+                "I need the list {items} sorted.",
+                "Bring the list {items} into order.",
+                "How does the list {items} look when it is sorted?",
             ),
             "validation": ("Give the list {items} in sorted order.", "Order the list {items}, smallest first."),
             "heldout": (

@@ -41,6 +41,10 @@ _QUESTIONS: Wordings = {
         "What is the value of {key} in the table {table}?",
         "Find {key} in the table {table}.",
         "Which entry does the table {table} have for {key}?",
+        "Please look up {key} in the table {table}.",
+        "I need the value of {key} from the table {table}.",
+        "In the table {table}, what is written next to {key}?",
+        "The table {table} has a row for {key}. What does it say?",
     ),
     "validation": (
         "Give the entry of {key} from the table {table}.",

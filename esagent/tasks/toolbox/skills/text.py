@@ -47,6 +47,10 @@ STARTS = (
                 "Write {word} backwards.",
                 "What is the reverse of {word}?",
                 "How do you write the word {word} backwards?",
+                "Please reverse {word}.",
+                "I need the word {word} backwards.",
+                "Spell {word} backwards.",
+                "Turn the word {word} around.",
             ),
             "validation": ("Give {word} in reverse order of letters.", "What is {word}, reversed?"),
             "heldout": (
@@ -72,6 +76,10 @@ STARTS = (
                 "Put the word {word} into upper case.",
                 "What is {word} in upper case?",
                 "Write the word {word} in capital letters.",
+                "Please put {word} into upper case.",
+                "I need {word} in capital letters.",
+                "Turn all letters of {word} into capitals.",
+                "Spell {word} in upper case.",
             ),
             "validation": ("Give {word} in upper case letters.", "Change {word} to capitals."),
             "heldout": (
@@ -97,6 +105,10 @@ STARTS = (
                 "What is the length of the word {word}?",
                 "Count the letters of the word {word}.",
                 "How long is the word {word}?",
+                "Please count the letters in {word}.",
+                "I need the length of the word {word}.",
+                "Of how many letters is the word {word} made?",
+                "I want to know how many letters {word} has.",
             ),
             "validation": ("Give the length of {word}.", "How many letters are in {word}?"),
             "heldout": (
