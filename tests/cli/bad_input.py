@@ -109,7 +109,7 @@ CONTRADICTIONS: list[Case] = [
     ("train algorithm.momentum=0.5", 2, [("algorithm.momentum=0.5", "algorithm.rule=momentum")]),
     ("train algorithm.directions=1 algorithm.antithetic=false allocation=joint", 2, [("directions=1", "use 2")]),
     ("train budget.select=validation task.validation=0", 2, [("budget.select=validation", "budget.select=last")]),
-    ("train budget.tasks_per_step=99", 2, [("budget.tasks_per_step=99", "1 to 48")]),
+    ("train budget.tasks_per_step=99", 2, [("budget.tasks_per_step=99", "1 to 96")]),
     ("train model.revision=main", 2, [("model.revision=main", "hub")]),
     ("train model=./tiny space.layers=4-9", 2, [("space.layers='4-9'", "0-3")]),
     (
@@ -117,7 +117,7 @@ CONTRADICTIONS: list[Case] = [
         2,
         [("sigma.target=0.2", "sigma=auto"), ("sigma.probes=8", "sigma=auto")],
     ),
-    ("train sigma=auto sigma.tasks=99", 2, [("sigma.tasks=99", "1 to 48")]),
+    ("train sigma=auto sigma.tasks=99", 2, [("sigma.tasks=99", "1 to 96")]),
     ("train sigma=auto sigma.target=1.5", 2, [("sigma.target=1.5", "from 0.01 to 0.99")]),
     ("train sigma=auto sigma.keep=-1", 2, [("sigma.keep=-1.0", "from 0 to 1")]),
     ("train sigma=auto sigma.probes=0", 2, [("sigma.probes=0", "from 1")]),

@@ -184,7 +184,7 @@ def test_a_budget_of_episodes_has_a_smaller_last_step() -> None:
     small = ["algorithm.directions=6", "budget.tasks_per_step=3", "budget.evaluate_every=0", "space.modules=[caller]"]
     cost = plan(compose([*small, "budget=episodes", f"budget.episodes={2 * 36 + 4 * 6 + 5}"]))
     assert (cost.steps, cost.training_episodes) == (3, 2 * 36 + 4 * 6)
-    assert cost.evaluation_episodes == 2 * 48 + 2 * 96
+    assert cost.evaluation_episodes == 2 * 96 + 2 * 96
 
 
 @pytest.mark.parametrize("kind", ["tokens", "flops", "seconds"])
@@ -193,7 +193,7 @@ def test_other_budgets_are_as_many_steps_as_fit(kind: str) -> None:
     assert cost.steps is not None
     assert 0 < cost.steps < 4000
     if kind == "tokens":
-        per_step = 48 * 12 * calls_per_episode(compose([])) * 183
+        per_step = 64 * 8 * calls_per_episode(compose([])) * 183
         assert cost.steps == int(8e6 // per_step)
     text = describe(compose([f"budget={kind}"]), cost)
     assert f"{kind}: about {cost.steps} steps" in text
@@ -213,7 +213,7 @@ def test_whole_model_members_go_one_at_a_time() -> None:
     numbers = CATALOG["smollm2-135m"].architecture.parameters
     assert (cost.blocks, cost.searched_numbers) == (("whole",), numbers)
     assert cost.memory_bytes["searched"] == 4 * numbers
-    assert cost.noise_numbers == 16 * numbers * (48 + 24)
+    assert cost.noise_numbers == 16 * numbers * (64 + 32)
     adam = plan(compose(["space=full", "agent=react", "allocation=joint", "algorithm.rule=adam"]))
     assert adam.memory_bytes["searched"] == 12 * numbers
     bias = plan(compose(["agent=react"]))
@@ -230,7 +230,7 @@ def test_members_of_low_rank_have_two_thin_factors_a_matrix() -> None:
     sides = 30 * (2 * (576 + 576) + 2 * (576 + 192) + 3 * (576 + 1536)) + 49152 + 576
     assert one is not None
     assert two is not None
-    assert two - one == sides * (24 * 4 + 48 * 2)
+    assert two - one == sides * (32 * 4 + 64 * 2)
 
 
 def test_blocks_of_every_partition() -> None:
@@ -262,7 +262,7 @@ def test_gradient_training_stands_beside_the_run() -> None:
     es, lora, full = cost.baselines
     assert lora.step_flops == full.step_flops == 4 * es.step_flops
     trajectory = calls_per_episode(config) * 183
-    assert es.step_flops == pytest.approx(2 * 4_205_751_296 * 48 * 12 * trajectory)
+    assert es.step_flops == pytest.approx(2 * 4_205_751_296 * 64 * 8 * trajectory)
     assert "Beside training" not in describe(config, plan(compose(["model=Nobody/nothing-1b"])))
 
 

@@ -162,7 +162,7 @@ BAD: list[tuple[str, list[tuple[str, ...]]]] = [
         ],
     ),
     ("algorithm.step.warmup=16", [("algorithm.step.warmup=16", "0 to 15")]),
-    ("budget.tasks_per_step=49", [("budget.tasks_per_step=49", "1 to 48")]),
+    ("budget.tasks_per_step=97", [("budget.tasks_per_step=97", "1 to 96")]),
     ("budget=tokens budget.steps=8", [("budget.tokens=8e+06", "budget.steps=8 is set too", "one of them")]),
     (
         "budget.tokens=2e6",
