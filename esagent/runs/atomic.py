@@ -93,8 +93,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> list[Path]:
-    """Delete what killed writers left in `folder` (not below it). Call only while holding the run's lock."""
-    found = sorted(folder.glob(f"{_PREFIX}*"))
+    """Delete files that killed writers left in `folder` (not below it). Call only while holding the run's lock."""
+    found = sorted(path for path in folder.glob(f"{_PREFIX}*") if path.is_file())
     for path in found:
         path.unlink(missing_ok=True)
     return found

@@ -47,7 +47,7 @@ def reserve(folder: SweepFolder, devices: Sequence[str]) -> Iterator[str | None]
     locks = {device: FileLock(str(folder.device_lock(place)), timeout=0) for place, device in enumerate(devices)}
     held: str | None = None
     while held is None and locks and not folder.stop_requests():
-        held = next((device for device, lock in locks.items() if _acquired(lock)), None)
+        held = next((device for device, lock in locks.items() if acquired(lock)), None)
         if held is None:
             time.sleep(0.2)
     try:
@@ -62,7 +62,8 @@ def environment(device: str | None) -> dict[str, str]:
     return dict(os.environ) if device in (None, CPU) else os.environ | {VISIBLE: str(device)}
 
 
-def _acquired(lock: FileLock) -> bool:
+def acquired(lock: FileLock) -> bool:
+    """Take a lock whose timeout is 0, if nobody has it."""
     try:
         lock.acquire()
     except Timeout:

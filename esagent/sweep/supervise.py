@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from esagent.runs.matching import find_runs
+from esagent.sweep.alone import alone
 from esagent.sweep.devices import environment, reserve
 from esagent.sweep.folder import SweepFolder
 
@@ -19,13 +20,13 @@ _POLL = 0.2  # seconds
 def supervise(folder: SweepFolder, place: int) -> None:
     """Do the job at `place` of the folder's plan, and note how it ended.
 
-    A finished run is left alone, an unfinished one resumed. When the sweep was asked to stop before the job's turn
-    came, nothing is noted.
+    A finished run is left alone, an unfinished one resumed, and a job that another sweep is at work on is waited for.
+    When the sweep was asked to stop before the job's turn came, nothing is noted.
     """
     plan = json.loads(folder.plan.read_text())
     job = plan["jobs"][place]
-    with reserve(folder, job["devices"]) as device:
-        if folder.stop_requests():
+    with alone(folder, job) as mine, reserve(folder, job["devices"] if mine else ()) as device:
+        if not mine or folder.stop_requests():
             return
         began = time.monotonic()
         match = find_runs(Path(job["folder"])).get(job["key"])

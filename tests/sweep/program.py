@@ -1,6 +1,7 @@
 """A job without a model: `python -m tests.sweep.program train -- seed=1` does what the file `behaviour` says.
 
 quick     ends with code 0
+run       leaves a finished run, half a second after it has begun one
 fail      says why, ends with code 1
 wait      works until a signal comes, then ends a little later with 75 (Ctrl-C: 130), as at a step boundary
 deaf      goes on for ever, whatever the first signal
@@ -31,6 +32,13 @@ def main() -> None:
     print("something of no interest", flush=True)
     if behaviour == "fail":
         sys.exit("esagent: it broke")
+    if behaviour == "run":
+        run = here / "runs" / "study" / f"{os.getpid()}"
+        run.mkdir(parents=True)
+        (run / "config.yaml").write_text(f"seed: {name.removeprefix('seed=')}\n")
+        time.sleep(0.5)
+        (run / "summary.json").write_text("{}")
+        sys.exit(0)
     if behaviour == "quick":
         time.sleep(0.3)
         (here / f"{name}.done").touch()

@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from esagent.config.export import job_key
+from esagent.config.schema import Config
 from esagent.sweep.folder import SweepFolder
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +29,11 @@ LAUNCHERS = {
 class Sweep:
     """A sweep over tests.sweep.program in a folder of its own."""
 
-    def __init__(self, path: Path, launcher: str, behaviour: str, jobs: int, devices: list[str]) -> None:
+    def __init__(
+        self, path: Path, launcher: str, behaviour: str, jobs: int, devices: list[str], name: str = "sweep"
+    ) -> None:
         self.here = path
-        self.folder = SweepFolder(path / "sweep")
+        self.folder = SweepFolder(path / name)
         self.folder.path.mkdir()
         (path / "behaviour").write_text(behaviour)
         listed = [
@@ -37,8 +41,8 @@ class Sweep:
                 "index": index + 3,  # as when the first three were done before
                 "hydra": [f"seed={index}"],
                 "overrides": [f"seed={index}"],
-                "folder": str(path / "runs"),
-                "key": f"key {index}",
+                "folder": str(path / "runs" / "study"),
+                "key": job_key(Config(seed=index)),
                 "devices": devices,
             }
             for index in range(jobs)
@@ -98,8 +102,10 @@ class Sweep:
 def sweep(tmp_path: Path) -> Iterator[Callable[..., Sweep]]:
     made: list[Sweep] = []
 
-    def make(launcher: str, behaviour: str, jobs: int = 2, devices: list[str] | None = None) -> Sweep:
-        made.append(Sweep(tmp_path, launcher, behaviour, jobs, devices or []))
+    def make(
+        launcher: str, behaviour: str, jobs: int = 2, devices: list[str] | None = None, name: str = "sweep"
+    ) -> Sweep:
+        made.append(Sweep(tmp_path, launcher, behaviour, jobs, devices or [], name))
         return made[-1]
 
     yield make
@@ -184,3 +190,40 @@ def test_no_job_outlives_a_killed_sweep_or_launcher(launcher: str, victim: str, 
     # The jobs ended at their step boundary, not by a kill.
     for index in range(3, 3 + at_work):
         assert "[stopped]" in made.folder.log(index).read_text()
+
+
+@pytest.mark.kill
+def test_sweeps_at_the_same_time_do_no_job_twice(sweep, tmp_path: Path) -> None:
+    """One was killed in the middle of a job and left its lock's file; two more begin together."""
+    lost = sweep("basic", "deaf", 1, name="lost")
+    (pid,) = lost.started()
+    lost.process.kill()
+    for process in lost.everything():
+        os.kill(process, signal.SIGKILL)
+    assert lost.gone()
+    assert pid
+    both = [sweep("basic", "run", 2, name=name) for name in ("first", "second")]
+    for made in both:
+        result, told = made.ended()
+        assert result == {"code": 0, "received": None}, told
+        assert [(made.folder.outcome(index) or {}).get("exit_code") for index in (3, 4)] == [0, 0]
+    runs = sorted((tmp_path / "runs" / "study").iterdir())
+    assert sorted((run / "config.yaml").read_text() for run in runs) == ["seed: 0\n", "seed: 1\n"]
+    logs = [path.read_text() for made in both for path in sorted(made.folder.path.glob("job-*.log"))]
+    assert sum("another sweep is at work on this job" in log for log in logs) >= 1
+    assert sum("[started]" in log for log in logs) == 2
+
+
+def test_a_sweep_that_waits_for_another_one_is_stopped_like_any(sweep, tmp_path: Path) -> None:
+    working = sweep("basic", "deaf", 1, name="working")
+    working.started()
+    waiting = sweep("basic", "run", 1, name="waiting")
+    deadline = time.monotonic() + 60
+    while not waiting.folder.log(3).exists():
+        assert time.monotonic() < deadline, "it does not come to its job"
+        time.sleep(0.05)
+    waiting.process.send_signal(signal.SIGTERM)
+    result, _ = waiting.ended()
+    assert result == {"code": 0, "received": signal.SIGTERM}
+    assert waiting.folder.outcome(3) is None
+    assert len(working.everything()) > 1, "the other one goes on"

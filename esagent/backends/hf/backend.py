@@ -224,7 +224,9 @@ class HFBackend:
 
     def _encode(self, text: str) -> Tokens:
         if text not in self._encoded:
-            self._encoded[text] = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+            # verbose: a text beyond the context is told of once, and not by the library.
+            tokens = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+            self._encoded[text] = tuple(tokens)
         return self._encoded[text]
 
     def _run(self, jobs: list[Job], work: Callable[[Sequence[Job]], list[_Result]]) -> list[_Result]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.runs.atomic import reporting
 from esagent.runs.directory import RunDirectory
 from esagent.runs.export import hf, hooks, peft
+from esagent.runs.export.draft import drafted
 from esagent.runs.export.page import page
 from esagent.runs.export.trained import Trained, load_trained
 from esagent.runs.states import State, find_state
@@ -79,11 +79,9 @@ def _check_free(output: Path) -> None:
 
 
 def _write(trained: Trained, format: str, output: Path) -> None:
-    draft = output.with_name(f".tmp-{os.getpid()}-{output.name}")
     made = [folder for folder in (output.parent, *output.parent.parents) if not folder.exists()]
     try:
-        with reporting("write", output):
-            draft.mkdir(parents=True)
+        with reporting("write", output), drafted(output) as draft:
             facts = describe(trained, format)
             (draft / _FACTS).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
             (draft / "README.md").write_text(page(facts))
@@ -93,9 +91,7 @@ def _write(trained: Trained, format: str, output: Path) -> None:
             except SafetensorError as error:  # how safetensors reports a disk that is full
                 raise EnvironmentFailure(f"cannot write {output}: {error}") from error
             _open_to_others(draft)
-            os.replace(draft, output)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
         for folder in made:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
