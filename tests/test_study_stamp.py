@@ -62,4 +62,4 @@ def test_a_study_that_became_unsound_leaves_no_run(tmp_path: Path) -> None:
     config = replace(vector_config(tmp_path / "runs", steps=1), study=str(study))
     with pytest.raises(ConfigError, match="is missing"):
         train(config, json_mode=True, build=vector_parts)
-    assert not list((tmp_path / "runs").glob("*/*/config.yaml"))
+    assert not list((tmp_path / "runs").glob("*/*"))
