@@ -21,7 +21,7 @@ def write_study(path: Path, **changes: object) -> str:
     arms = {"short": {"budget.steps": 2}, "long": {"budget.steps": 3}}
     data = {"name": "lengths", "seeds": [1], "baseline": "short", "arms": arms}
     data["hypotheses"] = {"h": {"claim": "better", "arms": "long"}}
-    path.write_text(yaml.safe_dump(data | changes))
+    path.write_text(yaml.safe_dump(data | changes, sort_keys=False))
     return str(path)
 
 

@@ -34,7 +34,7 @@ def register(folder: Path, **changes: Any) -> Study:
         "hypotheses": {"all_better": {"claim": "better", "arms": "all"}},
     }
     path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump(data | changes))
+    path.write_text(yaml.safe_dump(data | changes, sort_keys=False))
     return load_study(path)
 
 
