@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,15 @@ def write_page(run: Run, settings: Mapping[str, Any] | None, path: Path) -> Path
 
     Raises ConfigError for a path that names no file, EnvironmentFailure when the disk does not take it.
     """
+    return write_text_page(path, lambda: render_page(run, settings))
+
+
+def write_text_page(path: Path, render: Callable[[], str]) -> Path:
+    """Write what `render` gives to `path` and return it. Raises ConfigError for a path that names no file (before
+    anything is rendered), EnvironmentFailure when the disk does not take it."""
     if not path.name:
         raise ConfigError(f"{path}: is a folder; name the file to write, as in page.html")
-    text = render_page(run, settings)
+    text = render()
     if _is_stream(path):
         with reporting("write", path):
             path.write_text(text, encoding="utf-8")

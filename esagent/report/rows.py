@@ -13,7 +13,8 @@ from esagent.runs.jsonio import parse
 class Evaluation:
     """The unperturbed agent after `step` updates; `rewards` of the scored tasks, `tasks` their ids (may be empty).
 
-    signals: per module, the mean share of its work that was right.
+    signals: per module, the mean share of its work that was right. blamed: failed tasks by the module that they are
+    due to.
     """
 
     step: int
@@ -21,6 +22,7 @@ class Evaluation:
     rewards: tuple[float, ...] = ()
     tasks: tuple[str, ...] = ()
     signals: dict[str, float] = field(default_factory=dict)
+    blamed: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
         tuple(float(rewards[i]) for i in scored),
         tuple(tasks[i] for i in scored) if len(tasks) == len(rewards) else (),
         {str(module): float(value) for module, value in (row.get("signals") or {}).items() if value is not None},
+        {str(module): int(count) for module, count in (row.get("blamed") or {}).items()},
     )
 
 

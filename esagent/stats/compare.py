@@ -97,7 +97,8 @@ def compare(
 ) -> Report:
     """Test every arm against `baseline`, an arm's label or a part of it that no other has.
 
-    margin: ask also whether arms are equivalent within it, or no better by it. Raises ConfigError: an unknown metric or baseline, one arm alone, incomplete pairs, or a run without the metric.
+    margin: ask also whether arms are equivalent within it, or no better by it. Raises ConfigError: an unknown metric or
+    baseline, one arm alone, incomplete pairs, or a run without the metric.
     """
     if metric not in METRICS:
         raise ConfigError(f"--metric {metric}: {suggest(metric, METRICS)}")
@@ -191,7 +192,12 @@ def choose_baseline(baseline: str | None, labels: Sequence[str]) -> str:
         raise ConfigError(f"--baseline is missing: choose from {listed}")
     if baseline in labels:
         return baseline
-    partly = [label for label in labels if baseline in label]
+    whole = [
+        label
+        for label in labels
+        if any(f".{word}".endswith((f".{baseline}", f"={baseline}")) for word in label.split())
+    ]
+    partly = whole if len(whole) == 1 else [label for label in labels if baseline in label]
     if len(partly) == 1:
         return partly[0]
     if partly:

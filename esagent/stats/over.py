@@ -72,6 +72,8 @@ def respond(
         pairs = [zip(by_x[x], _reference(alone, x, base, over), strict=True) for x in xs]
         d = [[value - reference for value, reference in pair] for pair in pairs]
         curves[arm] = response_curve(xs, d, confidence)
+    if len(values) == 1:
+        base = f"{over}={min(values[base]):g}"
     return Response(over, metric, base, confidence, seeds, curves)
 
 

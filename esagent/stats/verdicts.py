@@ -49,7 +49,7 @@ class Contrast:
 class Verdict:
     """n: the fewest pairs of its contrasts. p and opposite: before Holm; p_adjusted, opposite_adjusted: after.
 
-    line: of a linear claim, losses against x. missing: declared pairs that are not there, "arm, seed 3".
+    line: of a linear claim, losses against x. missing: (arm, seed) declared and not there. excluded: in words.
     """
 
     hypothesis: Hypothesis
@@ -62,7 +62,7 @@ class Verdict:
     opposite_adjusted: float
     contrasts: tuple[Contrast, ...]
     line: SeedSlopes | None
-    missing: tuple[str, ...]
+    missing: tuple[tuple[str, int], ...]
     excluded: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ class _Weighed:
     evidence: Evidence
     contrasts: tuple[Contrast, ...]
     line: SeedSlopes | None
-    missing: tuple[str, ...]
+    missing: tuple[tuple[str, int], ...]
     excluded: tuple[str, ...]
 
 
@@ -93,7 +93,7 @@ def _weigh(study: Study, h: Hypothesis, values: Mapping[str, Mapping[int, float]
     involved = list(dict.fromkeys((h.against, *h.arms)))
     gone = {(arm, seed): why for arm in involved for seed, why in out.get(arm, {}).items() if seed in study.seeds}
     missing = tuple(
-        f"{arm}, seed {seed}"
+        (arm, seed)
         for arm in involved
         for seed in study.seeds
         if seed not in values.get(arm, {}) and (arm, seed) not in gone
@@ -124,7 +124,7 @@ def _line(
     h: Hypothesis,
     values: Mapping[str, Mapping[int, float]],
     seeds: list[int],
-    missing: tuple[str, ...],
+    missing: tuple[tuple[str, int], ...],
     excluded: tuple[str, ...],
 ) -> _Weighed:
     """The slope of every seed's losses against x, tested for being above 0."""
@@ -158,8 +158,9 @@ def _decide(study: Study, h: Hypothesis, found: _Weighed, n: int, p: float, oppo
     size = len(study.families[h.family])
     holm_text = f" (Holm over {size})" if size > 1 else ""
     if found.missing:
+        arm, seed = found.missing[0]
         more = f" and {len(found.missing) - 1} more" if len(found.missing) > 1 else ""
-        return UNDECIDED, f"incomplete: {found.missing[0]} is missing{more}"
+        return UNDECIDED, f"incomplete: {arm}, seed {seed} is missing{more}"
     if n == 0:
         return UNDECIDED, "no pair is left"
     if p <= study.alpha:

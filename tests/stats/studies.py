@@ -27,27 +27,37 @@ def write_run(
     heldout: tuple[float, float] | None = (0.1, 0.3),
     finished: bool = True,
     costs: Sequence[int] = (),
+    steps: Sequence[Mapping[str, Any]] = (),
+    pool: Mapping[str, Any] | None = None,
+    summary: Mapping[str, Any] | None = None,
+    **manifest: Any,
 ) -> Path:
-    """A run of 4 steps with its pool curve {step: mean} and held-out (base, trained); costs: tokens of its steps."""
+    """A run of 4 steps with its pool curve {step: mean} and held-out (base, trained); costs: tokens of its steps.
+
+    steps: what else rows of steps hold; pool: what else evaluations of the pool do; summary, manifest: what else is in
+    these.
+    """
     path.mkdir(parents=True)
     config = _settings(*overrides)
     (path / "config.yaml").write_text(yaml.safe_dump(config))
     rows: list[dict[str, Any]] = [{"kind": "step", "step": 0, "reward_mean": 0.9, "reward_std": 0.1}]
     spent = [{"prompt_tokens": tokens - 10, "completion_tokens": 10} for tokens in costs]
     rows = [rows[0] | {"step": step} | tokens for step, tokens in enumerate(spent)] or rows
+    rows = [rows[0] | {"step": step} | dict(own) for step, own in enumerate(steps)] or rows
     for step, mean in (curve or {0: 0.2, 4: 0.6}).items():
         rows.append({"kind": "evaluation", "step": step, "split": "pool", "mean": mean, "rewards": [], "tasks": []})
+        rows[-1] |= pool or {}
         rows.append({"kind": "evaluation", "step": step, "split": "validation", "mean": 0.99})
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if finished:
-        summary: dict[str, Any] = {"seed": config["seed"], "seconds": 12.0, "pool": {"gain": 0.4}}
+        outcome: dict[str, Any] = {"seed": config["seed"], "seconds": 12.0, "pool": {"gain": 0.4}, **(summary or {})}
         if costs:
             budget = config["budget"]["tokens"]
-            summary |= {"steps": len(costs), "budget": {"kind": "tokens", "limit": budget, "spent": sum(costs)}}
+            outcome |= {"steps": len(costs), "budget": {"kind": "tokens", "limit": budget, "spent": sum(costs)}}
         if heldout:
-            summary["heldout"] = {"base": heldout[0], "trained": heldout[1], "gain": heldout[1] - heldout[0]}
-        (path / "summary.json").write_text(json.dumps(summary))
-    return vouch(path)
+            outcome["heldout"] = {"base": heldout[0], "trained": heldout[1], "gain": heldout[1] - heldout[0]}
+        (path / "summary.json").write_text(json.dumps(outcome))
+    return vouch(path, **manifest)
 
 
 def vouch(path: Path, **manifest: Any) -> Path:
