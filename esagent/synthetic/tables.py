@@ -10,13 +10,14 @@ import numpy as np
 
 from esagent.config.schema import Config
 from esagent.config.study import Study
+from esagent.report.verdicts import claim_text
 from esagent.stats.inversion import sign_flip_interval
 from esagent.stats.response import ResponseCurve
 from esagent.stats.signflip import sign_flip
 from esagent.stats.verdicts import Verdict
 from esagent.synthetic.arms import baseline_of
 from esagent.synthetic.expected import first_steps
-from esagent.synthetic.findings import claim, estimate, limits
+from esagent.synthetic.findings import estimate, limits
 from esagent.synthetic.many import SyntheticRun
 
 Row = Sequence[object]
@@ -43,7 +44,7 @@ def findings_table(verdicts: Sequence[Verdict]) -> str:
     rows = []
     for verdict in verdicts:
         value, interval, p = estimate(verdict)
-        text = claim(verdict.hypothesis)
+        text = claim_text(verdict)
         if verdict.line is not None:
             text += f" (R^2 = {verdict.line.fit.r_squared:.3f})"
         shown = f"{value:+.3f}", limits(interval), f"{p:.2g}", f"{verdict.p_adjusted:.2g}", f"**{verdict.verdict}**"
