@@ -7,7 +7,7 @@ which mistake came first: a later module may fail as often once the earlier one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ class WithGold:
             try:
                 request = next(run) if answer is None else run.send(answer)
             except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
+                return end.value
             text = next(gold, None) if request.module == self._module else None
             answer = (yield request) if text is None else Completion(text)
 
@@ -55,7 +55,7 @@ class Interventions:
 
     n: int
     base: float
-    gains: dict[str, tuple[float, float, float]]
+    gains: Mapping[str, tuple[float, float, float]]
     bottleneck: str | None
 
     def to_dict(self) -> dict[str, Any]:

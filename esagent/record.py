@@ -20,7 +20,6 @@ from esagent.core.episode import Cost, Task
 from esagent.core.ledger import trajectory_tokens
 from esagent.core.population import Population, Update
 from esagent.credit.belief import Belief
-from esagent.credit.blame import blame_counts
 from esagent.errors import RunError
 from esagent.evaluate import Rollout, mean_signals
 from esagent.judging import Judgement
@@ -55,8 +54,7 @@ class StepResult:
 
 def journal_record(result: StepResult) -> dict[str, Any]:
     """The step as the journal keeps it, and as it reads it back. `rewards` are [members][kept tasks]."""
-    modules = list(result.belief.credit)
-    judgement, unperturbed = result.judgement, result.judgement.unperturbed
+    judgement = result.judgement
     record = {
         "step": result.population.step,
         "population": encode_population(result.population),
@@ -75,15 +73,15 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "cosine": result.applied.cosine,
         "unmoved": result.applied.unmoved,
         "moved": result.applied.moved,
-        "blamed": blame_counts([episode.score for episode in result.rollout.episodes], modules),
-        "blamed_unperturbed": blame_counts([e.score for e in unperturbed], modules) if unperturbed else None,
+        "blamed": judgement.members,
+        "blamed_unperturbed": judgement.unperturbed,
         "judged": {"source": judgement.source, **asdict(judgement.judged)},
         "credit_before": result.before.credit,
         "credit": result.belief.credit,
         "reached": result.belief.reached,
         "cost": result.cost,
         "trajectory_tokens": sum(
-            trajectory_tokens(e.trajectory.turns) for e in (*result.rollout.episodes, *unperturbed)
+            trajectory_tokens(e.trajectory.turns) for e in (*result.rollout.episodes, *judgement.episodes)
         ),
         "seconds": result.seconds,
         "peak_memory_bytes": peak_memory(),

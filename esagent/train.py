@@ -172,7 +172,7 @@ def _search(
         applied = backend.apply(update)
         before_step, belief = belief, learn(belief, judgement.judged, config.credit)
 
-        written = [*rollout.episodes, *judgement.unperturbed]
+        written = [*rollout.episodes, *judgement.episodes]
         episodes = write_episodes(step_file(run.episodes, step), written)
         cost, seconds = spent(before, backend.cost()), time.monotonic() - began
         record = journal_record(

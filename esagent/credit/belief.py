@@ -63,7 +63,7 @@ def judge(scores: Sequence[Score], modules: Sequence[str], seed: int, step: int,
 
 def learn(belief: Belief, judged: Judged, settings: CreditConfig) -> Belief:
     """The belief after a step."""
-    names = list(belief.credit)
+    names = sorted(belief.credit)  # one order of summation, however a journal was read
     credit = credit_after(
         _row(belief.credit, names), _row(judged.blamed, names), settings.rate, settings.smoothing
     ).tolist()

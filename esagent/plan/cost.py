@@ -15,7 +15,7 @@ from typing import Any
 from esagent.config.blocks import searched_blocks, searched_modules
 from esagent.config.layers import parse_layers
 from esagent.config.limits import limit_of
-from esagent.config.schema import Config, Select
+from esagent.config.schema import Config, CreditSource, Select
 from esagent.config.synthetic import is_synthetic
 from esagent.core.chain import TOKENS
 from esagent.models.catalog import Architecture
@@ -184,13 +184,15 @@ def _without_model(made: Plan) -> Plan:
 
 
 def _evaluation_episodes(config: Config, steps: int) -> int:
-    """The unperturbed agent at the start, every `evaluate_every` steps and at the end; held-out at both ends only."""
+    """The unperturbed agent at the start, every `evaluate_every` steps and at the end; held-out at both ends only. And
+    on the tasks of every step, where credit is learned from it."""
     budget, task = config.budget, config.task
     states = {0, steps}
     if budget.evaluate_every:
         states |= set(range(0, steps, budget.evaluate_every))
     each = task.pool + (task.validation if budget.select is Select.validation else 0)
-    return len(states) * each + 2 * task.heldout
+    judged = steps * budget.tasks_per_step if config.credit.source is CreditSource.unperturbed else 0
+    return len(states) * each + 2 * task.heldout + judged
 
 
 def _disk(

@@ -29,6 +29,13 @@ def test_counts_of_a_small_job_by_hand() -> None:
     assert cost.memory_bytes["weights"] == 134_515_008 * 2
 
 
+def test_episodes_that_credit_is_learned_from_are_counted() -> None:
+    small = ["budget.steps=5", "budget.tasks_per_step=3", "credit.source="]
+    members, unperturbed = (plan(compose([*small[:2], small[2] + source])) for source in ("members", "unperturbed"))
+    assert unperturbed.training_episodes == members.training_episodes
+    assert unperturbed.evaluation_episodes == (members.evaluation_episodes or 0) + 5 * 3
+
+
 def test_core_searches_rank_squared_numbers_a_site() -> None:
     cost = plan(compose(["space=core", "space.rank=4", "space.layers=last:2", "space.sites=[o_proj,down_proj]"]))
     assert cost.searched_numbers == 4 * 2 * 2 * 16

@@ -130,6 +130,17 @@ def test_a_step_is_judged_and_learned_from() -> None:
     assert sum(noisy.blamed.values()) == 40
 
 
+def test_the_order_of_names_does_not_change_a_bit() -> None:
+    """A journal gives them back in another order than the agent has them in."""
+    names = [f"module-{i}" for i in range(9)]
+    judged = Judged(90, {name: 3 * i + 1 for i, name in enumerate(names)}, dict.fromkeys(names, 60))
+    belief, back = first_belief(names), first_belief(names[::-1])
+    for _ in range(20):
+        belief, back = learn(belief, judged, CreditConfig(rate=0.3)), learn(back, judged, CreditConfig(rate=0.3))
+        back = Belief(dict(reversed(back.credit.items())), dict(reversed(back.reached.items())))
+    assert back == belief
+
+
 def test_what_was_believed_follows_from_the_newest_record() -> None:
     records = [{"credit": {"a": 0.9, "b": 0.1}, "reached": {"a": 1.0, "b": 0.4}}]
     assert belief_of(records, "ab") == Belief(**records[0])
