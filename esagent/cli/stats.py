@@ -148,11 +148,11 @@ def _arms(
 
     results = find_results(runs)
     report = compare(results, metric=metric, baseline=baseline, by=by, confidence=confidence, margin=margin)
+    _page(html, results, report=report)
     if as_json:
         print_json(report_json(report))
     else:
         print_report(report, per_seed=per_seed)
-    _page(html, results, report=report)
 
 
 def _over(
@@ -171,11 +171,11 @@ def _over(
 
     results = find_results(runs)
     found = respond(results, over, metric=metric, baseline=baseline, by=by, confidence=confidence)
+    _page(html, results, response=found)
     if as_json:
         print_json(response_json(found))
     else:
         print_response(found)
-    _page(html, results, response=found)
 
 
 def _tasks(runs: list[str], metric: str, baseline: str | None, by: list[str], confidence: float, as_json: bool) -> None:
@@ -199,11 +199,11 @@ def _study(runs: list[str], path: Path, html: Path | None, as_json: bool) -> Non
     study = load_study(path)
     results = find_results(runs)
     found = assess(study, results)
+    _page(html, found.used, assessment=found)
     if as_json:
         print_json(assessment_json(found))
     else:
         print_assessment(found)
-    _page(html, found.used, assessment=found)
 
 
 def _page(path: Path | None, results: Sequence[Result], **content: Any) -> None:

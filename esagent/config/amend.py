@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def amend(
         for key in sorted(keys, key=lambda key: key not in GROUPS):  # a group first, then keys in it
             OmegaConf.update(changed, key, OmegaConf.select(composed, key), merge=False, force_add=True)
         amended = from_dict(OmegaConf.to_container(changed))  # type: ignore[arg-type]
-    check(amended)
+    check(replace(amended, study=None))  # what a study declares is about training, and its file may be gone
     return amended
 
 

@@ -65,7 +65,7 @@ class _Reader:
         self.problems: list[str] = []
 
     def one_of(self, value: Any, choices: Collection[str], where: str) -> str:
-        if value not in choices:
+        if str(value) not in choices:
             self.problems.append(f"{where}{value}: {suggest(str(value), list(choices))}")
         return str(value)
 

@@ -72,3 +72,8 @@ def test_changes_name_what_differs() -> None:
         "a.b": {"value": 1, "default": None},
         "c": {"value": None, "default": None},
     }
+
+
+def test_the_study_of_a_run_binds_its_training_alone(config) -> None:
+    """Its file may be gone, and other seeds than it declares may be evaluated."""
+    assert changed(replace(config, study="gone.yaml"), "seed=7").study == "gone.yaml"

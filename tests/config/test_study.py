@@ -24,7 +24,7 @@ LINE = {"claim": "linear", "x": {"answer": 0, "all": 1, "third": 2}, "r_squared"
 
 
 def write(path: Path, **changes) -> Path:
-    path.write_text(yaml.safe_dump(STUDY | changes))
+    path.write_text(yaml.safe_dump(STUDY | changes, sort_keys=False))
     return path
 
 
@@ -129,7 +129,7 @@ def test_mistakes(tmp_path: Path, changes: dict, says: str) -> None:
 @pytest.mark.parametrize("key", ["name", "seeds", "baseline", "arms", "hypotheses"])
 def test_what_is_missing_is_named(tmp_path: Path, key: str) -> None:
     path = tmp_path / "study.yaml"
-    path.write_text(yaml.safe_dump({k: v for k, v in STUDY.items() if k != key}))
+    path.write_text(yaml.safe_dump({k: v for k, v in STUDY.items() if k != key}, sort_keys=False))
     with pytest.raises(ConfigError, match=f"{key}: is missing"):
         load_study(path)
 

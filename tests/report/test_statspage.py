@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     arms = {arm: {"algorithm.pull": loss} for arm, loss in LOSSES.items()}
     data = {"name": "demo", "metric": "final", "seeds": "0-4", "baseline": "full", "arms": arms}
-    (folder / "study.yaml").write_text(yaml.safe_dump(data | {"hypotheses": hypotheses}))
+    (folder / "study.yaml").write_text(yaml.safe_dump(data | {"hypotheses": hypotheses}, sort_keys=False))
     stamp = load_study(folder / "study.yaml").stamp
     rng = np.random.default_rng(0)
     for arm, loss in LOSSES.items():

@@ -34,7 +34,7 @@ def register(folder: Path, **changes: Any) -> Study:
         "hypotheses": {"all_better": {"claim": "better", "arms": "all"}},
     }
     path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump(data | changes))
+    path.write_text(yaml.safe_dump(data | changes, sort_keys=False))
     return load_study(path)
 
 
@@ -144,8 +144,9 @@ def test_an_unfinished_run_beside_a_finished_one_does_not_count(study: Study, tm
 def test_runs_of_one_arm_that_differ_are_no_repetitions(study: Study, tmp_path: Path) -> None:
     write_runs(tmp_path, study)
     (tmp_path / "runs" / "all-1").rename(tmp_path / "gone")
-    write_run(tmp_path / "runs" / "all-1", ["space.positions=all", "seed=1", "space.rank=4"], study=study.stamp)
-    with pytest.raises(ConfigError, match=r"arm all: its runs differ in space.rank"):
+    overrides = ["space.positions=all", "seed=1", "budget.evaluate_every=2"]
+    write_run(tmp_path / "runs" / "all-1", overrides, study=study.stamp)
+    with pytest.raises(ConfigError, match=r"arm all: its runs differ in budget.evaluate_every"):
         found(study, tmp_path)
 
 
