@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from esagent.config.compose import compose
+from esagent.config.schema import Config
 from esagent.config.study import Study, load_study
 from esagent.errors import ConfigError
 from esagent.stats.verdicts import judge
@@ -17,6 +18,9 @@ from esagent.synthetic import tables
 from esagent.synthetic.arms import Arm, make_arm, run_arms
 from esagent.synthetic.findings import told
 from esagent.synthetic.many import SyntheticRun
+
+Runs = dict[str, dict[str, list[SyntheticRun]]]
+"""By part of the study and label of an arm."""
 
 BLOCK = "caller"
 """The module whose directions and movement the table of arms shows: the bottleneck of the study's chain."""
@@ -57,7 +61,7 @@ def _study(experiment: str, files: str, output: Path, jobs: int) -> None:
     runs = {part: {arm.label: done[f"{part}: {arm.label}"] for arm in own} for part, own in parts.items()}
     seconds, count = time.monotonic() - started, sum(len(arm.seeds) for arm in arms)
     speed = f"{count} runs in {seconds:.0f} s on {jobs} processes: {60 * count / seconds:.0f} runs a minute"
-    _write(study, sweeps, runs, output, speed)
+    _write(base, study, sweeps, runs, output, speed)
     print(f"\n{speed}; tables in {output}")
 
 
@@ -70,9 +74,7 @@ def _run(arms: list[Arm], jobs: int) -> dict[str, list[SyntheticRun]]:
     return done
 
 
-def _write(
-    study: Study, sweeps: explored.Sweeps, runs: dict[str, dict[str, list[SyntheticRun]]], output: Path, speed: str
-) -> None:
+def _write(base: Config, study: Study, sweeps: explored.Sweeps, runs: Runs, output: Path, speed: str) -> None:
     curves = {
         part: {arm: {run.seed: run.auc for run in own} for arm, own in arms.items()} for part, arms in runs.items()
     }
@@ -100,6 +102,7 @@ def _write(
         ("Arms", tables.markdown(tables.ARM_HEAD, tables.rounded(arm_rows))),
         ("Response to credit noise", tables.response_table(responses, sweeps.noise)),
         ("Sensitivity", tables.sensitivity_table(sensitivity)),
+        ("Expected first step of the caller", tables.step_table(base, BLOCK)),
         ("Tuning of uniform", tables.markdown(("alpha", "sigma", "AUC"), tables.rounded(tuned))),
     )
     head = f"<!-- Written by `make study-routing`; {speed}; study sha256 {study.sha256} -->\n"

@@ -8,7 +8,13 @@ alpha E[g . u] nearer, and to move by alpha^2 E[|g|^2] squared. The number of di
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from esagent.config.schema import Config
+from esagent.core.chain import jump_moments, start_distance
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,32 @@ def linear_step(
     signal = (1.0 - 1.0 / tasks) * (jump * step) ** 2 * ((size + 2) / directions + others)
     mixed = math.sqrt(2.0 / math.pi) * (size + 1) / directions + others / math.sqrt(math.pi)
     return ExpectedStep(jump * step, signal + jump_squared * step / (2.0 * tasks) * mixed)
+
+
+def first_steps(config: Config, module: str, counts: Sequence[int]) -> Iterator[tuple[int, ExpectedStep, ExpectedStep]]:
+    """(n, without noise of tasks, to first order on the tasks of a step) for the first step of `module`."""
+    chain, place = config.task.chain, config.task.chain.modules.index(module)
+    skills = np.array([chain.start[name] for name in chain.modules])
+    start, width = chain.start[module], chain.width.get(module, 1.0)
+    distance = start_distance(start, chain.ceiling, width)
+    jump, jump_squared = jump_moments(skills, place, chain.graded)
+    for n in counts:
+        exact = gaussian_step(
+            size=chain.size,
+            directions=n,
+            sigma=config.sigma.start,
+            distance=distance,
+            ceiling=chain.ceiling,
+            width=width,
+            slope=jump,
+        )
+        noisy = linear_step(
+            size=chain.size,
+            directions=n,
+            sigma=config.sigma.start,
+            gradient=start * distance / width**2,
+            tasks=config.budget.tasks_per_step,
+            jump=jump,
+            jump_squared=jump_squared,
+        )
+        yield n, exact, noisy

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esagent.config.study import Hypothesis
+from esagent.report.verdicts import claim_text
 from esagent.stats.inversion import Limits
 from esagent.stats.verdicts import Contrast, Verdict, mean_difference
-
-_WORDS = {
-    "better": "better than {against}",
-    "worse": "worse than {against}",
-    "no_better": "not better than {against} by {margin:g}",
-    "no_worse": "not worse than {against} by {margin:g}",
-    "different": "different from {against} by more than {margin:g}",
-    "equivalent": "within {margin:g} of {against}",
-}
-
-
-def claim(hypothesis: Hypothesis) -> str:
-    """The claim in words: "soft, argmax: not better than uniform by 0.02"."""
-    if hypothesis.claim == "linear":
-        levels = ", ".join(f"{x:g}" for x in hypothesis.x.values())
-        return f"the loss to {hypothesis.against} rises along a line, R^2 >= {hypothesis.r_squared:g}, over {levels}"
-    words = _WORDS[hypothesis.claim].format(against=hypothesis.against, margin=hypothesis.margin)
-    return f"{', '.join(hypothesis.arms)}: {words}"
 
 
 def estimate(verdict: Verdict) -> tuple[float, Limits, float]:
@@ -40,7 +22,7 @@ def told(verdicts: Sequence[Verdict]) -> Iterator[str]:
     for verdict in verdicts:
         h = verdict.hypothesis
         yield f"{verdict.verdict.upper():<9}  {h.id}  [{h.family}]"
-        yield f"           {claim(h)}"
+        yield f"           {claim_text(verdict)}"
         if verdict.line is not None:
             line = verdict.line
             yield (

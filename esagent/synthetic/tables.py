@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from esagent.config.schema import Config
 from esagent.config.study import Study
+from esagent.report.verdicts import claim_text
 from esagent.stats.inversion import sign_flip_interval
 from esagent.stats.response import ResponseCurve
 from esagent.stats.signflip import sign_flip
 from esagent.stats.verdicts import Verdict
 from esagent.synthetic.arms import baseline_of
-from esagent.synthetic.findings import claim, estimate, limits
+from esagent.synthetic.expected import first_steps
+from esagent.synthetic.findings import estimate, limits
 from esagent.synthetic.many import SyntheticRun
 
 Row = Sequence[object]
@@ -41,7 +44,7 @@ def findings_table(verdicts: Sequence[Verdict]) -> str:
     rows = []
     for verdict in verdicts:
         value, interval, p = estimate(verdict)
-        text = claim(verdict.hypothesis)
+        text = claim_text(verdict)
         if verdict.line is not None:
             text += f" (R^2 = {verdict.line.fit.r_squared:.3f})"
         shown = f"{value:+.3f}", limits(interval), f"{p:.2g}", f"{verdict.p_adjusted:.2g}", f"**{verdict.verdict}**"
@@ -130,6 +133,17 @@ def sensitivity_rows(found: Mapping[str, tuple[tuple[Verdict, ...], float]]) -> 
             own = value, interval.low, interval.high, p, verdict.verdict
             rows.append((variation, auc, verdict.hypothesis.id, *own))
     return rows
+
+
+def step_table(config: Config, block: str, counts: Sequence[int] = (1, 2, 4, 8, 16)) -> str:
+    """What n directions make of the first step of `block`: progress towards the optimum, and all movement (RMS)."""
+    head = ("directions", "progress", "movement", "movement on a step's tasks", "progress / movement")
+    rows = []
+    for n, exact, noisy in first_steps(config, block, counts):
+        lengths = exact.squared**0.5, noisy.squared**0.5
+        shown = exact.progress, *lengths, noisy.progress / lengths[1]
+        rows.append((n, *(f"{value:.4f}" for value in shown)))
+    return markdown(head, rows)
 
 
 def _line(cells: Row) -> str:

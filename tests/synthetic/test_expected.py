@@ -11,7 +11,8 @@ from esagent.algorithms.es import EvolutionStrategy
 from esagent.allocation.base import Allocation
 from esagent.core.chain import jump_moments, passed, reward_table, skill, slopes, start_distance
 from esagent.core.noise import gaussian
-from esagent.synthetic.expected import ExpectedStep, gaussian_step, linear_step
+from esagent.synthetic.expected import ExpectedStep, first_steps, gaussian_step, linear_step
+from tests.synthetic.configs import short
 
 SIZE, DIRECTIONS, STEPS = 6, 3, 4000
 SKILLS = np.array([0.8, 0.4, 0.7])
@@ -90,3 +91,13 @@ def test_more_directions_mean_less_noise_and_the_same_progress() -> None:
     one, many = (gaussian_step(size=32, directions=n, sigma=0.1, distance=1.4) for n in (1, 16))
     assert one.progress == many.progress
     assert many.squared < one.squared / 6
+
+
+def test_both_forms_agree_where_both_hold() -> None:
+    """A short perturbation of a Gaussian skill, and so many tasks that their noise is nothing."""
+    config = short("sigma.start=1e-4", "task.pool=1000000", "budget.tasks_per_step=1000000")
+    found = list(first_steps(config, "caller", (1, 4)))
+    assert [n for n, _, _ in found] == [1, 4]
+    for _, exact, linear in found:
+        assert exact.progress == pytest.approx(linear.progress, rel=1e-4)
+        assert exact.squared == pytest.approx(linear.squared, rel=0.05)
