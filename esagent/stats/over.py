@@ -120,6 +120,4 @@ def _reference(baseline: Mapping[float, list[float]], x: float, label: str, over
         return baseline[x]
     if len(baseline) == 1:
         return next(iter(baseline.values()))
-    raise ConfigError(
-        f"baseline {label}: has no runs at {over}={x:g}, and several elsewhere; which to pair is not clear"
-    )
+    raise ConfigError(f"baseline {label}: has no runs at {over}={x:g}, and at several other values; which is meant?")

@@ -75,6 +75,7 @@ def results(folder: Path):
     return find_results([str(folder / "runs")])
 
 
+@pytest.fixture(scope="module")
 def pages(folder: Path) -> dict[str, str]:
     runs = results(folder)
     report = compare(runs, metric="final", baseline="pull=0", margin=0.02)
@@ -87,9 +88,9 @@ def pages(folder: Path) -> dict[str, str]:
     }
 
 
-def test_pages_are_well_formed_and_load_nothing(folder: Path) -> None:
+def test_pages_are_well_formed_and_load_nothing(pages: dict[str, str]) -> None:
     figures = {"report": 5, "response": 5, "assessment": 6}
-    for kind, page in pages(folder).items():
+    for kind, page in pages.items():
         checker = check(page)
         assert checker.loads == []
         assert not {"script", "link", "img", "iframe", "object"} & set(checker.tags)
@@ -102,8 +103,8 @@ def test_pages_are_well_formed_and_load_nothing(folder: Path) -> None:
             assert heading in text
 
 
-def test_a_page_says_what_the_tables_say(folder: Path) -> None:
-    made = {kind: " ".join(check(page).text.split()) for kind, page in pages(folder).items()}
+def test_a_page_says_what_the_tables_say(folder: Path, pages: dict[str, str]) -> None:
+    made = {kind: " ".join(check(page).text.split()) for kind, page in pages.items()}
     assert "Preregistered: every run was started under this very file." in made["assessment"]
     assert "none: worse than full" in made["assessment"]
     stream = io.StringIO()
@@ -120,8 +121,8 @@ def test_a_page_says_what_the_tables_say(folder: Path) -> None:
         assert f"p = {comparison.test.p_two_sided:.3g}" in made["report"]
 
 
-def test_lines_and_areas_differ_without_colour(folder: Path) -> None:
-    page = pages(folder)["report"]
+def test_lines_and_areas_differ_without_colour(pages: dict[str, str]) -> None:
+    page = pages["report"]
     assert len({look.dash if isinstance(look.dash, str) else str(look.dash) for look in LOOKS}) == len(LOOKS)
     assert len({look.marker for look in LOOKS}) == len({look.hatch for look in LOOKS}) == len(LOOKS)
     assert page.count("<pattern") >= 4  # hatches of both modules, in allocation and movement

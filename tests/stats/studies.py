@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from esagent.config.change import changed
 from esagent.config.compose import compose
 from esagent.config.export import to_dict
 from esagent.runs.directory import RunDirectory
@@ -74,7 +75,12 @@ def vouch(path: Path, **manifest: Any) -> Path:
 
 @functools.cache
 def _settings(*overrides: str) -> dict[str, Any]:
-    return to_dict(compose(["budget.steps=4", "budget.tasks_per_step=3", "algorithm.directions=5", *overrides]))
+    return changed(_base(), overrides)
+
+
+@functools.cache
+def _base() -> dict[str, Any]:
+    return to_dict(compose(["budget.steps=4", "budget.tasks_per_step=3", "algorithm.directions=5"]))
 
 
 def write_study(folder: Path, finals: Mapping[str, Sequence[float]], **options: Any) -> None:
