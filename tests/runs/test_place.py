@@ -99,4 +99,4 @@ def test_without_a_manifest_settings_are_as_they_stand(home: Path) -> None:
     path = find_run(run).manifest
     assert json.loads(path.read_text())["cwd"] == str(home)
     path.write_text("{")
-    assert read_located(find_run(run)).model.source == "tiny"
+    assert read_located(find_run(run)).model.source == "./tiny"
