@@ -142,8 +142,8 @@ def _task(config: Config) -> Iterator[str]:
     yield from _one_of("task.name", task.name, names.TASKS)
     known = names.TASK_OPTIONS.get(task.name, ())
     for option in sorted(set(task.options) - set(known)):
-        takes = ", ".join(known)
-        yield f"task.options.{option}: task={task.name} takes {takes} alone; set task.target for a family of your own"
+        takes = f"{', '.join(known)} alone" if known else "none"
+        yield f"task.options.{option}: task={task.name} takes {takes}; set task.target for a family of your own"
     if task.name == "toolbox":
         yield from _one_of("task.level", task.level, names.LEVELS)
     elif task.level != TaskConfig.level:

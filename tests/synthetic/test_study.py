@@ -45,7 +45,7 @@ def test_every_sweep_is_sound(study: Study) -> None:
     base, sweeps = compose(["experiment=routing/synthetic"]), load_sweeps(SWEEPS)
     assert not set(sweeps.tuning_seeds) & set(study.seeds), "tuned on the seeds that are judged"
     assert len(list(tuning_arms(sweeps, base))) == 9
-    assert len(list(response_arms(sweeps, base, study.seeds))) == 4 * (1 + 6 * 5)
+    assert len(list(response_arms(sweeps, base, study.seeds))) == 5 * (1 + 6 * 5)
     varied = list(sensitivity_arms(sweeps, study, base))
     assert len(varied) == len(sweeps.arms) * len(sweeps.variations)
     assert len({str(to_dict(arm.config)) for arm in varied}) == len(varied), "two variations are the same"
