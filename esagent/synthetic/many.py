@@ -207,7 +207,9 @@ class _Study:
         blamed = noisy_blame(np.where(flat < modules, flat, -1), draws, settings.noise, modules)
         counts = np.stack([(blamed == place).sum(axis=1) for place in range(modules)], axis=1)
         reached = np.stack([(flat >= place).sum(axis=1) for place in range(modules)], axis=1)
-        self._credit = credit_after(self._credit, counts, settings.rate, settings.smoothing)
+        order = np.argsort(self._modules)  # in which `train` sums
+        credit = credit_after(self._credit[:, order], counts[:, order], settings.rate, settings.smoothing)
+        self._credit = credit[:, np.argsort(order)]
         judged = np.full(len(flat), float(episodes))
         self._reached = reached_after(self._reached, reached, judged, settings.rate, settings.smoothing)
 
