@@ -39,7 +39,7 @@ LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
 """Tool calls that the longest tasks of a toolbox level need."""
 
-TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools")}
+TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools"), "synthetic": ()}
 """`task.options` of the families that ship."""
 
 MODULES = {

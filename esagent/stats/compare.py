@@ -206,5 +206,7 @@ def choose_baseline(baseline: str | None, labels: Sequence[str]) -> str:
 
 
 def _parts(label: str) -> list[str]:
-    """The settings of a label, as in `algorithm.name=es`, and their values."""
-    return [part for token in label.split() for part in (token, token.partition("=")[2])]
+    """The settings of a label, as in `algorithm.name=es`, what their last words say (`name=es`), and their values."""
+    settings = label.split()
+    ends = [f"{key.rpartition('.')[2]}={value}" for key, _, value in (text.partition("=") for text in settings)]
+    return [*settings, *ends, *(text.partition("=")[2] for text in settings)]

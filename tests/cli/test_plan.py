@@ -9,6 +9,9 @@ from esagent.models.catalog import CATALOG
 from esagent.plan import Plan, describe, plan
 from esagent.workload import calls_per_episode, work
 
+DEFAULT = compose([])
+EPISODES = 2 * DEFAULT.algorithm.directions * DEFAULT.budget.tasks_per_step
+
 
 def test_counts_of_a_small_job_by_hand() -> None:
     cost = plan(
@@ -50,7 +53,7 @@ def test_lora_searches_rank_rows_a_side(sigma_a: float, per_layer: int) -> None:
 def test_full_searches_every_number_and_keeps_one_copy_of_it() -> None:
     numbers = 134_515_008
     cost = plan(compose(["space=full"]))
-    assert (cost.blocks, cost.directions) == (("whole",), 24.0)
+    assert (cost.blocks, cost.directions) == (("whole",), DEFAULT.algorithm.directions)
     assert cost.searched_numbers == numbers
     assert cost.memory_bytes["searched"] == 4 * numbers
     assert cost.disk_bytes["snapshots"] == 5 * 4 * numbers
@@ -61,7 +64,7 @@ def test_full_searches_every_number_and_keeps_one_copy_of_it() -> None:
 
 def test_blocks_are_those_of_the_partition() -> None:
     by_layer = plan(compose(["space.partition=layer", "space.layers=last:2"]))
-    assert (by_layer.blocks, by_layer.directions) == (("layer-28", "layer-29"), 12.0)
+    assert (by_layer.blocks, by_layer.directions) == (("layer-28", "layer-29"), DEFAULT.algorithm.directions / 2)
     assert by_layer.searched_numbers == 4 * 2 * 576
     assert plan(compose(["space.partition=random", "space.parts=3"])).blocks == ("part-0", "part-1", "part-2")
 
@@ -191,7 +194,7 @@ def test_a_budget_of_episodes_has_a_smaller_last_step() -> None:
     small = ["algorithm.directions=6", "budget.tasks_per_step=3", "budget.evaluate_every=0", "space.modules=[caller]"]
     cost = plan(compose([*small, "budget=episodes", f"budget.episodes={2 * 36 + 4 * 6 + 5}"]))
     assert (cost.steps, cost.training_episodes) == (3, 2 * 36 + 4 * 6)
-    assert cost.evaluation_episodes == 2 * 96 + 2 * 96
+    assert cost.evaluation_episodes == 2 * DEFAULT.task.pool + 2 * DEFAULT.task.heldout
 
 
 @pytest.mark.parametrize("kind", ["tokens", "flops", "seconds"])
@@ -200,7 +203,7 @@ def test_other_budgets_are_as_many_steps_as_fit(kind: str) -> None:
     assert cost.steps is not None
     assert 0 < cost.steps < 4000
     if kind == "tokens":
-        per_step = 64 * 8 * calls_per_episode(compose([])) * 183
+        per_step = EPISODES * calls_per_episode(compose([])) * 183
         assert cost.steps == int(8e6 // per_step)
     text = describe(compose([f"budget={kind}"]), cost)
     assert f"{kind}: about {cost.steps} steps" in text
@@ -220,7 +223,7 @@ def test_whole_model_members_go_one_at_a_time() -> None:
     numbers = CATALOG["smollm2-135m"].architecture.parameters
     assert (cost.blocks, cost.searched_numbers) == (("whole",), numbers)
     assert cost.memory_bytes["searched"] == 4 * numbers
-    assert cost.noise_numbers == 16 * numbers * (64 + 32)
+    assert cost.noise_numbers == 16 * numbers * 3 * DEFAULT.algorithm.directions
     adam = plan(compose(["space=full", "agent=react", "allocation=joint", "algorithm.rule=adam"]))
     assert adam.memory_bytes["searched"] == 12 * numbers
     bias = plan(compose(["agent=react"]))
@@ -237,7 +240,7 @@ def test_members_of_low_rank_have_two_thin_factors_a_matrix() -> None:
     sides = 30 * (2 * (576 + 576) + 2 * (576 + 192) + 3 * (576 + 1536)) + 49152 + 576
     assert one is not None
     assert two is not None
-    assert two - one == sides * (32 * 4 + 64 * 2)
+    assert two - one == sides * 8 * DEFAULT.algorithm.directions
 
 
 def test_blocks_of_every_partition() -> None:
@@ -256,7 +259,7 @@ def test_blocks_of_every_partition() -> None:
         ]
         cost = plan(compose(settings))
         assert cost.blocks == blocks
-        assert cost.directions == 24 / len(blocks)
+        assert cost.directions == DEFAULT.algorithm.directions / len(blocks)
         assert cost.searched_numbers == 4 * 2 * 2 * 576
 
 
@@ -269,7 +272,7 @@ def test_gradient_training_stands_beside_the_run() -> None:
     es, lora, full = cost.baselines
     assert lora.step_flops == full.step_flops == 4 * es.step_flops
     trajectory = calls_per_episode(config) * 183
-    assert es.step_flops == pytest.approx(2 * 4_205_751_296 * 64 * 8 * trajectory)
+    assert es.step_flops == pytest.approx(2 * 4_205_751_296 * EPISODES * trajectory)
     assert "Beside training" not in describe(config, plan(compose(["model=Nobody/nothing-1b"])))
 
 

@@ -86,7 +86,7 @@ def test_dry_run_is_a_row_per_arm_and_no_configuration(esagent: Run, tmp_path: P
 
 
 def test_broken_pairing_is_told(esagent: Run) -> None:
-    done = esagent("sweep", "task.level=easy,medium", "seed=0", "--dry-run")
+    done = esagent("sweep", "task.level=easy,medium", "seed=0", "budget.task_sampling=uniform", "--dry-run")
     assert done.returncode == 0
     assert done.stderr == "esagent: not paired: arms differ in task.level, so they do not share tasks\n"
     assert "\ntask.level=medium " in done.stdout

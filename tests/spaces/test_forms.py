@@ -93,7 +93,7 @@ def test_ranges_and_threads_do_not_matter(law: Law, partition: str, monkeypatch:
     assert all(result == results[0] for result in results)
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", [name for name in SPACES if name != "skills"])  # skills are of no model
 @pytest.mark.parametrize("noise", list(Noise))
 def test_a_space_searches_with_the_law_that_is_chosen(name: str, noise: Noise) -> None:
     config = SpaceConfig(name=name, layers="1", rank=1, noise=noise, partition="whole")

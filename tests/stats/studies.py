@@ -80,7 +80,9 @@ def _settings(*overrides: str) -> dict[str, Any]:
 
 @functools.cache
 def _base() -> dict[str, Any]:
-    return to_dict(compose(["budget.steps=4", "budget.tasks_per_step=3", "algorithm.directions=5"]))
+    return to_dict(
+        compose(["budget.steps=4", "budget.tasks_per_step=3", "budget.task_sampling=uniform", "algorithm.directions=5"])
+    )
 
 
 def write_study(folder: Path, finals: Mapping[str, Sequence[float]], **options: Any) -> None:

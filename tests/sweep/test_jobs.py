@@ -19,7 +19,7 @@ from esagent.sweep.jobs import Job, look_up, make_jobs, outcomes, pairing
 
 def jobs_of(*settings: str) -> list[Job]:
     overrides = [text.split() for text in settings]
-    return make_jobs(overrides, [compose(items) for items in overrides])
+    return make_jobs(overrides, [compose([*items, "budget.task_sampling=uniform"]) for items in overrides])
 
 
 def run_of(job: Job, runs: Path, number: int = 0, *, finished: bool = True) -> Path:

@@ -90,6 +90,6 @@ def test_mistakes_are_one_clear_line(config: TaskConfig, part: str) -> None:
 
 def test_the_names_and_options_that_the_configuration_check_knows() -> None:
     assert set(names.TASKS) == set(FAMILIES) == set(names.TASK_OPTIONS)
-    settings = {"level", "path", "scorer"}
+    settings = {"level", "path", "scorer", "modules", "graded"}
     for name, make in FAMILIES.items():
         assert set(names.TASK_OPTIONS[name]) == set(inspect.signature(make).parameters) - settings
