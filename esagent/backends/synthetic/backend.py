@@ -75,6 +75,10 @@ class SyntheticBackend:
         signs = (1.0 if text.strip() == RIGHT else -1.0 for text in texts)
         return [-math.log1p(math.exp(-sign * margin)) for sign, margin in zip(signs, margins, strict=True)]
 
+    def overflow(self, request: Request, text: str) -> str:
+        """There is no context to fill."""
+        return ""
+
     def apply(self, update: Update) -> Applied:
         """Move the centre."""
         return self.parameters.apply(update)
