@@ -190,12 +190,15 @@ def _page(directory: RunDirectory, path: Path | None, *, as_json: bool) -> None:
 
 
 def _settings(config: dict[str, Any]) -> dict[str, Any] | None:
-    """What differs from the defaults of this version; None where the run's configuration cannot be read."""
+    """What differs from the defaults of this version; None where the run's configuration cannot be read.
+
+    Settings that there were not yet when the run was made had the values that are now their defaults in the schema.
+    """
     from esagent.config.changes import changes
     from esagent.config.compose import compose
-    from esagent.config.export import to_dict
+    from esagent.config.export import from_dict, to_dict
     from esagent.errors import ConfigError
 
     with contextlib.suppress(ConfigError):  # a configuration folder of one's own may have replaced the defaults
-        return changes(config, to_dict(compose())) if config else None
+        return changes(to_dict(from_dict(config)), to_dict(compose())) if config else None
     return None

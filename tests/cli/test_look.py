@@ -15,7 +15,10 @@ import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
+from esagent.cli import show
 from esagent.cli.main import app
+from esagent.config.compose import compose
+from esagent.config.export import to_dict
 from tests.helpers.tiny import make_tiny_folder
 
 MODEL = ["model=./tiny", "space.layers=last:2", "backend.threads=1"]
@@ -259,6 +262,15 @@ def test_damaged_runs_never_end_in_a_traceback(
 
 
 @pytest.mark.parametrize("command", [["eval", "k=0"], ["export"]])
+def test_settings_that_an_earlier_version_lacked_are_no_differences() -> None:
+    settings = to_dict(compose(["seed=3", "budget.task_sampling=uniform"]))
+    del settings["credit"], settings["budget"]["task_sampling"]
+    assert show._settings(settings) == {
+        "seed": {"value": 3, "default": 0},
+        "budget.task_sampling": {"value": "uniform", "default": "variance"},
+    }
+
+
 def test_a_run_whose_settings_were_edited_is_not_taken_for_what_it_was(
     folder: Path, tmp_path: Path, command: list[str]
 ) -> None:
