@@ -132,6 +132,15 @@ def test_what_an_evaluation_does_not_have(folder: Path, evaluated: dict, options
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_settings_that_an_earlier_version_lacked_are_no_differences() -> None:
+    settings = to_dict(compose(["seed=3", "budget.task_sampling=uniform"]))
+    del settings["credit"], settings["budget"]["task_sampling"]
+    assert show._settings(settings) == {
+        "seed": {"value": 3, "default": 0},
+        "budget.task_sampling": {"value": "uniform", "default": "variance"},
+    }
+
+
 def test_show_in_all_its_forms(folder: Path, evaluated: dict) -> None:
     shown = call(folder, "show", "latest")
     assert (shown.exit_code, shown.stderr) == (0, "")
@@ -262,15 +271,6 @@ def test_damaged_runs_never_end_in_a_traceback(
 
 
 @pytest.mark.parametrize("command", [["eval", "k=0"], ["export"]])
-def test_settings_that_an_earlier_version_lacked_are_no_differences() -> None:
-    settings = to_dict(compose(["seed=3", "budget.task_sampling=uniform"]))
-    del settings["credit"], settings["budget"]["task_sampling"]
-    assert show._settings(settings) == {
-        "seed": {"value": 3, "default": 0},
-        "budget.task_sampling": {"value": "uniform", "default": "variance"},
-    }
-
-
 def test_a_run_whose_settings_were_edited_is_not_taken_for_what_it_was(
     folder: Path, tmp_path: Path, command: list[str]
 ) -> None:
