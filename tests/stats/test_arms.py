@@ -9,6 +9,10 @@ from esagent.config.export import to_dict
 from esagent.errors import ConfigError
 from esagent.stats.arms import flatten, label_arms, pairing_problems, telling_keys
 
+_DEFAULT = compose([])
+EPISODES = 2 * _DEFAULT.algorithm.directions * _DEFAULT.budget.tasks_per_step
+"""Of a step."""
+
 
 def configs(*settings: str) -> list[dict[str, object]]:
     return [flatten(to_dict(compose(text.split()))) for text in settings]
@@ -28,10 +32,15 @@ def configs(*settings: str) -> list[dict[str, object]]:
         (["agent.constrained=true", "agent.constrained=false"], ["agent.constrained=true", "agent.constrained=false"]),
         # a grid needs both of its settings, in the order of the schema
         (
-            ["seed=0", "space.layers=last:4", "algorithm.directions=2", "space.layers=last:4 algorithm.directions=2"],
             [
-                "algorithm.directions=32 space.layers=last:12",
-                "algorithm.directions=32 space.layers=last:4",
+                "algorithm.directions=9",
+                "space.layers=last:4 algorithm.directions=9",
+                "algorithm.directions=2",
+                "space.layers=last:4 algorithm.directions=2",
+            ],
+            [
+                "algorithm.directions=9 space.layers=last:12",
+                "algorithm.directions=9 space.layers=last:4",
                 "algorithm.directions=2 space.layers=last:12",
                 "algorithm.directions=2 space.layers=last:4",
             ],
@@ -79,10 +88,10 @@ def _in_epochs(settings: str) -> str:
         (["budget.tasks_per_step=3", "budget.tasks_per_step=4"], ["order of tasks", "unequal budgets"]),
         (["budget=tokens budget.tokens=2e6", "budget=tokens budget.tokens=2e6 algorithm.directions=8"], []),
         (["budget=tokens", "budget=seconds"], ["unequal.*300 seconds, 8,000,000 tokens of training"]),
-        (["budget.steps=4", "budget=episodes budget.episodes=2048"], []),
+        (["budget.steps=4", f"budget=episodes budget.episodes={4 * EPISODES}"], []),
         (
             ["budget.steps=3", "budget.steps=4 task.pool=50"],
-            ["task.pool", "unequal budgets between arms: 1,536 episodes, 2,048 episodes"],
+            ["task.pool", f"unequal budgets between arms: {3 * EPISODES:,} episodes, {4 * EPISODES:,} episodes"],
         ),
     ],
 )
