@@ -46,12 +46,17 @@ def epoch_tasks(pool: Sequence[Task], seed: int, step: int, count: int) -> list[
 
 
 def reward_variance(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """By task id, the variance of its reward over the members (ddof 0) in the last step that scored it."""
+    """By task id, the variance of its reward over the members (ddof 0) in the last step that scored it.
+
+    Members with a reward that is not finite say nothing about any task.
+    """
     found: dict[str, float] = {}
     for record in records:
         kept = [task for task in record["tasks"] if task not in record["dropped"]]
-        variances = np.array(record["rewards"], dtype=np.float64).var(axis=0)
-        found.update(zip(kept, variances.tolist(), strict=True))
+        rewards = np.array(record["rewards"], dtype=np.float64)
+        rewards = rewards[np.isfinite(rewards).all(axis=1)]
+        if len(rewards):
+            found.update(zip(kept, rewards.var(axis=0).tolist(), strict=True))
     return found
 
 

@@ -9,10 +9,9 @@ NOVEL of perturbed answers is found nowhere else, so a call of module m has, per
 
 An evaluation has P = A = N = 1. With objective=likelihood all members are scored on the same gold outputs: P = N = 1,
 A is n_m or n_m + 1, and nothing is guessed. Parameters that act on answers alone leave prompts to the base model: a
-prompt is
-computed once for all members and kept, so that later steps and evaluations pay only for prompts that no one asked
-before: the NOVEL ones, and a share RENEWED of the centre's, whose earlier modules have moved. Otherwise a prompt is
-computed A times, and a prefix once per step for each of n_m + 1. Guesses that do not hold add WASTE to an answer.
+prompt is computed once for all members and kept, so that later steps and evaluations pay only for prompts that no one
+asked before: the NOVEL ones, and a share RENEWED of the centre's, whose earlier modules have moved. Otherwise a prompt
+is computed A times, and a prefix once per step for each of n_m + 1. Guesses that do not hold add WASTE to an answer.
 
 The constants and lengths are means over steps of the shipped agents on toolbox with the embedded model.
 """

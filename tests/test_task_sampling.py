@@ -48,6 +48,14 @@ def test_the_variance_is_over_members_of_the_last_step_that_scored_a_task() -> N
     assert reward_variance(records) == pytest.approx({"t0": 0.25, "t1": 0.04, "t2": 0.0})
 
 
+def test_members_that_are_not_finite_are_left_out() -> None:
+    records = [
+        record({"t0": [0.0, 1.0, float("nan")], "t1": [0.5, 0.5, 0.1]}),
+        record({"t0": [float("nan")] * 2, "t1": [0.1, float("inf")]}),
+    ]
+    assert reward_variance(records) == pytest.approx({"t0": 0.25, "t1": 0.0})
+
+
 def test_weights_are_the_floor_and_the_share_of_the_mean_variance() -> None:
     found = weights(POOL[:4], {"t0": 0.3, "t1": 0.1, "t2": 0.0})
     assert found == pytest.approx([FLOOR + 2.25, FLOOR + 0.75, FLOOR, FLOOR + 1.0])

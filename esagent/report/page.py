@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+from jinja2 import TemplateError
 from markupsafe import Markup
 
 from esagent.errors import ConfigError
@@ -19,6 +19,7 @@ from esagent.report.evaluation import interval
 from esagent.report.examples import examples
 from esagent.report.overview import overview
 from esagent.report.run import Run
+from esagent.report.templates import page_environment
 from esagent.report.text import amount, duration, number, size, trained_on
 from esagent.runs.atomic import reporting, write_text
 
@@ -62,14 +63,7 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
 
     Raises ValueError, KeyError or TypeError for a run whose files hold what no run writes.
     """
-    environment = Environment(
-        loader=PackageLoader("esagent.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    filters = {
         "number": number,
         "signed": lambda value: number(value, signed=True),
         "amount": amount,
@@ -80,6 +74,7 @@ def render_page(run: Run, settings: Mapping[str, Any] | None) -> str:
         "calibration_rows": calibration_rows,
         "signed_interval": lambda value: interval(value, signed=True),
     }
+    environment = page_environment(filters)
     environment.globals |= {
         "modules_of": conversation.modules,
         "first_mistake": conversation.first_mistake,

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from esagent.report import armfigures
@@ -17,6 +16,7 @@ from esagent.report.figures import inline
 from esagent.report.forest import Row, forest, losses_on, responses
 from esagent.report.page import write_text_page
 from esagent.report.stats import interval_text
+from esagent.report.templates import page_environment
 from esagent.report.text import number
 from esagent.report.traces import Arm, gather
 from esagent.report.verdicts import claim_text, missing_text
@@ -66,20 +66,14 @@ def render_stats_page(
     """The page as HTML text; sections for which the runs have no data are left out. Raises as `write_stats_page`."""
     arms, baseline = _arms(results, report, response, assessment)
     sections = [*_differences(report, response, assessment), *_over_time(arms, baseline)]
-    environment = Environment(
-        loader=PackageLoader("esagent.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    filters = {
         "number": number,
         "signed": lambda value: number(value, signed=True),
         "p": lambda value: f"{value:.3g}",
         "limits": lambda limits: interval_text(*limits),
         "claim": claim_text,
     }
+    environment = page_environment(filters)
     verdicts = assessment.verdicts if assessment else ()
     return environment.get_template("stats.html.j2").render(
         style=Markup((Path(__file__).parent / "page.css").read_text()),
