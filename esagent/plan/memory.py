@@ -15,7 +15,7 @@ from esagent.workload import PREFIX_TOKENS, PROMPT_TOKENS, remembered_tokens
 
 PARTS = ("process", "weights", "packed", "searched", "prompts", "kv_cache", "logits")
 PROCESS = 480_000_000  # Python, torch and transformers without a model
-STATES = 1 << 30  # most that is kept of prompts
+STATES = 2 << 30  # most that is kept of prompts
 SCATTERED = 2  # memory that kept prompts take of a CPU, by their size
 ANSWER_ROOM = 33  # slots kept for an answer that may be long
 CPU_ROWS = 256  # most rows decoded together when backend.max_batch_rows leaves it open
@@ -50,7 +50,7 @@ def memory_bytes(
     return {
         "process": 0 if cuda else PROCESS,
         "weights": sizes.parameters * width,
-        "packed": _packed(sizes) * width if width == 2 and not cuda else 0,
+        "packed": 0 if cuda or (width == 4 and config.space.name == "full") else _packed(sizes) * width,
         "searched": _searched(config, sizes, numbers, max(1, len(modules)), members, width),
         "prompts": min(STATES, round(remembered) * sizes.kv_numbers_per_token * width) * (1 if cuda else SCATTERED),
         "kv_cache": _cached(config, sizes, rows, max(1, len(modules)), members, kept) * width

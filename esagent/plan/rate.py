@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from esagent.config.schema import Config, DType
 
-UTILISATION = 0.35  # share of a large matrix product's rate that generation reaches
+UTILISATION = {2: 0.35, 4: 0.5}  # share of a large matrix product's rate that generation reaches, by bytes of a number
 GPU_FLOPS = 1e14  # useful work a second on a GPU that is not there to be timed
 GPU_NOISE = 1e10  # numbers of noise, made and added, a second on one
 _NOISE = 1 << 18
@@ -26,27 +26,29 @@ class Rate:
 
 def rate_of(config: Config) -> Rate:
     """The rates of the device that `config` asks for, in the model's number format; timed once per process."""
-    return _rate(config.backend.device, config.model.dtype is DType.float32)
+    return _rate(config.backend.device, config.model.dtype)
 
 
 @functools.cache
-def _rate(wanted: str, single: bool) -> Rate:
+def _rate(wanted: str, format: DType) -> Rate:
     import torch
 
     from esagent.core.noise import gaussian
+    from esagent.models.loading import pick_dtype
 
     device = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
     if device.startswith("cuda") and not torch.cuda.is_available():
         return Rate(GPU_FLOPS, GPU_NOISE, "assumed for a GPU: there is none here to time")
-    dtype = torch.float32 if single else torch.bfloat16
+    dtype = pick_dtype(format, torch.device(device))
+    share = UTILISATION[dtype.itemsize]
     left = torch.ones(2048, 1024, dtype=dtype, device=device)
     right = torch.ones(1024, 1024, dtype=dtype, device=device)
     product = _fastest(lambda: (left @ right)[0, 0].item())  # reading a value waits for the device
     noise = GPU_NOISE
     if device == "cpu":
         noise = _NOISE / _fastest(lambda: gaussian(0, "rate", 0, _NOISE).add_(1.0))
-    source = f"{UTILISATION:.0%} of a matrix product timed here just now"
-    return Rate(UTILISATION * 2.0 * 2048 * 1024 * 1024 / product, noise, source)
+    source = f"{share:.0%} of a matrix product timed here just now"
+    return Rate(share * 2.0 * 2048 * 1024 * 1024 / product, noise, source)
 
 
 def _fastest(work: Callable[[], object]) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import AutoModelForCausalLM
 
 from esagent.core.episode import UNPERTURBED, Request
 from esagent.core.population import Perturbation
@@ -19,8 +20,11 @@ from esagent.spaces.base import AdapterSpace, Space
 
 def materialise(model: nn.Module, space: Space, module: str, member: Perturbation | None) -> nn.Module:
     """A stock copy of `model` with the module's perturbed parameters in, or folded into, its weights and biases."""
-    plain = copy.deepcopy(model)
-    plain.config._attn_implementation = "eager"
+    kept: Any = model
+    settings = copy.deepcopy(kept.config)
+    plain = AutoModelForCausalLM.from_config(settings, dtype=kept.dtype, attn_implementation="eager")
+    plain.load_state_dict(model.state_dict())
+    plain.eval()
     values = space.parameters.values(module, member)
     if not isinstance(space, AdapterSpace):
         for name, value in values.items():
@@ -28,13 +32,11 @@ def materialise(model: nn.Module, space: Space, module: str, member: Perturbatio
             parameter.data.copy_(value.view_as(parameter))
     weights, biases = space.dense(values) if isinstance(space, AdapterSpace) else ({}, {})
     for site, change in weights.items():
-        plain.get_submodule(site).weight.data += change.to(model.dtype)
+        plain.get_submodule(site).weight.data += change.to(kept.dtype)
     for site, bias in biases.items():
         linear = plain.get_submodule(site)
         old = linear.bias.data if linear.bias is not None else 0.0
-        linear.bias = nn.Parameter(old + bias.to(model.dtype))
-    for part in plain.modules():
-        part._forward_hooks.clear()
+        linear.bias = nn.Parameter(old + bias.to(kept.dtype))
     return plain
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from esagent.backends.hf.backend import HFBackend
+from esagent.backends.hf.prompts import common
 from esagent.config.schema import BackendConfig, SpaceConfig
 from esagent.core.episode import Request
 from esagent.core.population import Perturbation
@@ -155,14 +156,29 @@ def test_identical_requests_are_answered_once_and_counted_as_shared(kind: str) -
 
 def test_a_prefix_is_shared_from_the_second_time_on() -> None:
     engine = backend()
-    one, two = (Request("m", f"\nTask {i}", prefix="Few shots\n", max_new_tokens=3, stop=()) for i in (1, 2))
+    one, two = (Request("m", f"\n{i} Task", prefix="Few shots\n", max_new_tokens=3, stop=()) for i in (1, 2))
     prefix = len(engine._encode("Few shots\n"))
     engine.generate([one], [])
     assert engine.cost().shared_tokens == 0
     engine.generate([two], [])
     assert engine.cost().shared_tokens == prefix
     engine.generate([one], [])  # its prompt was kept, but for the last token, which the answer starts from
-    assert engine.cost().shared_tokens == 2 * prefix + len(engine._encode("\nTask 1")) - 1
+    assert engine.cost().shared_tokens == 2 * prefix + len(engine._encode("\n1 Task")) - 1
+
+
+def test_what_prompts_begin_with_alike_is_computed_once() -> None:
+    engine, apart = backend(), backend()
+    apart._engine._reader._share = False  # type: ignore[attr-defined]
+    texts = [f"\nTask: take 12 times {i}, then turn it around and add {j}\nPlan:" for i in (7, 8) for j in range(3)]
+    ask = [Request("m", text, prefix="Few shots\n", max_new_tokens=4, stop=()) for text in texts]
+    assert engine.generate(ask[:1], []) == apart.generate(ask[:1], [])
+    for part in (ask[1:], ask):
+        assert [a.text for a in engine.generate(part, [])] == [a.text for a in apart.generate(part, [])]
+    encoded = [engine._encode(text) for text in texts]
+    assert apart.meter.prompt_tokens == len(engine._encode("Few shots\n")) + sum(len(text) - 1 for text in encoded)
+    # The first of each multiplier is computed from the multiplier on, the two others from the number they add.
+    alike = [common(encoded[0], encoded[i]) for i in (1, 2, 3)] + [common(encoded[3], encoded[i]) for i in (4, 5)]
+    assert apart.meter.prompt_tokens - engine.meter.prompt_tokens == sum(alike)
 
 
 @both

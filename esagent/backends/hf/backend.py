@@ -46,7 +46,7 @@ class HFBackend:
         kind = model.get_input_embeddings().weight.device.type
         if kind == "cpu":
             keep_freed_memory()
-            packed = pack_linears(model)
+            packed = pack_linears(model, space.in_place)
             if self._weights:
                 self._weights.watchers.append(packed.refresh)
         self._context = context_length(model.config)

@@ -12,7 +12,7 @@ alone leave the prompt the same for all members as well, through all layers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -25,7 +25,7 @@ from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.network import Network
 from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes
-from esagent.backends.hf.prompts import PromptStates
+from esagent.backends.hf.reading import Reader
 from esagent.backends.hf.slots import NEUTRAL
 from esagent.backends.hf.store import KVStore, Source
 
@@ -76,9 +76,9 @@ class PackedEngine:
         network: Network,
         passes: Passes,
         prefixes: Prefixes,
+        reader: Reader,
         ending: Ending,
         drafts: Drafts,
-        states: PromptStates,
         low: int,
         answers_only: bool,
         meter: Meter,
@@ -87,9 +87,9 @@ class PackedEngine:
         self._net = network
         self._passes = passes
         self._prefixes = prefixes
+        self._reader = reader
         self._ending = ending
         self._drafts = drafts
-        self._states = states
         self._low = low
         self._answers_only = answers_only
         self._meter = meter
@@ -161,7 +161,7 @@ class PackedEngine:
         slots = [NEUTRAL if self._answers_only else job.slot for job in jobs]
         owners: dict[tuple[int, int], int] = {}
         owner_of = [owners.setdefault(pair, len(owners)) for pair in zip(nodes, slots, strict=True)]
-        below, above = (self._remembered if self._answers_only else self._computed)(heads, list(owners))
+        below, above = self._reader.read(heads, list(owners))
         width = max(job.max_new for job in jobs) + 1  # the last token of the prompt comes first
         trunk = Rows(
             [self._prefixes.trunk(job) if self._low else None for job in heads],
@@ -174,84 +174,6 @@ class PackedEngine:
             net.store(self._low, net.depth, len(jobs), width),
         )
         return Live(list(jobs), [Outcome([]) for _ in jobs], upper, trunk, nodes)
-
-    def _computed(
-        self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]
-    ) -> tuple[list[Source | None], list[Source | None]]:
-        """Prompts of the heads below the lowest searched layer, and of their owners (head, slot) from it on."""
-        below: list[Source | None] = [None] * len(heads)
-        above: list[Source | None] = [None] * len(owners)
-        for some in self._passes_of(heads, owners):
-            alike = list(dict.fromkeys(owners[i][0] for i in some))
-            at = {head: entry for entry, head in enumerate(alike)}
-            trunk, upper = self._prompts([heads[h] for h in alike], [(at[owners[i][0]], owners[i][1]) for i in some])
-            for entry, head in enumerate(alike):
-                below[head] = Source(trunk, entry, len(heads[head].prompt) - 1)
-            for entry, i in enumerate(some):
-                above[i] = Source(upper, entry, len(heads[owners[i][0]].prompt) - 1)
-        return below, above
-
-    def _passes_of(self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-        """Owners pass by pass, in order."""
-        some: list[int] = []
-        tokens = 0
-        for i, (head, _) in enumerate(owners):
-            tokens += len(heads[head].prompt)
-            if some and tokens > self._max_tokens:
-                yield some
-                some, tokens = [], len(heads[head].prompt)
-            some.append(i)
-        yield some
-
-    def _remembered(
-        self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]
-    ) -> tuple[list[Source | None], list[Source | None]]:
-        """The same, but computing only what no earlier call has; an owner is a head here."""
-        states = self._states
-        keys = [(job.prefix, job.prompt) for job in heads]
-        new = [heads[i] for i in states.missing(keys)]
-        if new:
-            for job, *parts in zip(new, *self._computed(new, [(i, NEUTRAL) for i in range(len(new))]), strict=True):
-                trunk, upper = (s.store.data[:, :, s.entry, : s.length].clone() for s in parts if s)
-                states.keep((job.prefix, job.prompt), trunk, upper)
-        found = states.get(keys)
-        width = self._net.width(max(len(job.prompt) for job in heads) - 1)
-        below = KVStore.joined(0, [trunk for trunk, _ in found], width)
-        above = KVStore.joined(self._low, [upper for _, upper in found], width)
-        lengths = [len(job.prompt) - 1 for job in heads]
-        return (
-            [Source(below, entry, length) for entry, length in enumerate(lengths)],
-            [Source(above, entry, length) for entry, length in enumerate(lengths)],
-        )
-
-    def _prompts(self, heads: Sequence[Job], owners: Sequence[tuple[int, int]]) -> tuple[KVStore, KVStore]:
-        """One pass: a store with an entry per head, and one with an entry per owner (head, slot)."""
-        net = self._net
-        counts = [len(job.prompt) - 1 for job in heads]
-        trunk = net.store(0, self._low, len(heads), max(counts))
-        upper = net.store(self._low, net.depth, len(owners), max(counts))
-        if not sum(counts):
-            return trunk, upper
-        hidden = self._passes.enter([t for job in heads for t in job.prompt[:-1]])
-        if self._low:
-            past = [[self._prefixes.trunk(job) for job in heads]]
-            starts = [len(job.prefix) for job in heads]
-            hidden = self._passes.run(hidden, (0, self._low), trunk, past, starts, counts)
-            self._meter.trunk_tokens += len(hidden)
-        first = [sum(counts[:i]) for i in range(len(counts))]
-        picked = torch.cat([torch.arange(first[h], first[h] + counts[h]) for h, _ in owners]).to(net.device)
-        self._passes.run(
-            hidden.index_select(0, picked),
-            (self._low, net.depth),
-            upper,
-            [[self._prefixes.upper(heads[h], slot) for h, slot in owners]],
-            [len(heads[h].prefix) for h, _ in owners],
-            [counts[h] for h, _ in owners],
-            [slot for _, slot in owners],
-        )
-        self._meter.upper_tokens += len(picked)
-        self._meter.prompt_tokens += len(picked)
-        return trunk, upper
 
     def advance(self, live: Live) -> None:
         """One pass: every unfinished row gains at least one token."""

@@ -21,6 +21,7 @@ from esagent.backends.hf.network import Network
 from esagent.backends.hf.passes import Passes
 from esagent.backends.hf.prefixes import Prefixes
 from esagent.backends.hf.prompts import PromptStates
+from esagent.backends.hf.reading import Reader
 from esagent.backends.hf.slots import Hooks
 from esagent.config.schema import BackendConfig
 from esagent.core.population import Perturbation
@@ -31,7 +32,7 @@ from esagent.spaces.tensors import Setting
 ATTENTION, RECURRENT = "full_attention", "linear_attention"
 _TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 8192}  # beyond this a larger pass is no faster
 _PASS_TOKENS = {"cpu": 32, "cuda": 512}  # what a pass costs, reading the weights above all, beside its tokens
-_STATES = 1 << 30  # bytes of prompt states kept at most
+_STATES = 2 << 30  # bytes of prompt states kept at most
 
 _log = logging.getLogger(__name__)
 
@@ -117,10 +118,12 @@ def _packed(
     passes = Passes(network, hooks)
     prefixes = Prefixes(network, passes, low, only, space.in_place, meter, _TOKENS_AT_ONCE[kind])
     drafts = Drafts(config.draft, _PASS_TOKENS[kind])
-    states = PromptStates(min(_STATES, free_memory(network.device) // 16))
+    states = PromptStates(min(_STATES, free_memory(network.device) // 8))
+    share, pass_tokens, at_once = config.share_prefix, _PASS_TOKENS[kind], _TOKENS_AT_ONCE[kind]
+    reader = Reader(network, passes, prefixes, states, low, only, share, pass_tokens, meter, at_once)
     if config.deterministic:
         _check_fixed(network, passes, hooks, space)
-    return PackedEngine(network, passes, prefixes, ending, drafts, states, low, only, meter, _TOKENS_AT_ONCE[kind])
+    return PackedEngine(network, passes, prefixes, reader, ending, drafts, low, only, meter, at_once)
 
 
 @torch.inference_mode()
