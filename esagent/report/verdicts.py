@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TextIO
 
 from rich.table import Table
@@ -57,11 +57,26 @@ def assessment_json(found: Assessment) -> dict[str, Any]:
 
 
 def missing_text(verdicts: Sequence[Verdict]) -> list[str]:
-    """`soft, seed 3, 4` for every arm that lacks declared seeds."""
-    found: dict[str, dict[int, None]] = {}
+    """`soft, argmax: seed 3, 5 to 19` for arms that lack the same declared seeds."""
+    found: dict[str, set[int]] = {}
     for arm, seed in (pair for verdict in verdicts for pair in verdict.missing):
-        found.setdefault(arm, {})[seed] = None
-    return [f"{arm}, seed {', '.join(map(str, seeds))}" for arm, seeds in found.items()]
+        found.setdefault(arm, set()).add(seed)
+    arms: dict[str, list[str]] = {}
+    for arm, seeds in found.items():
+        arms.setdefault(ranges(seeds), []).append(arm)
+    return [f"{', '.join(names)}: seed {seeds}" for seeds, names in arms.items()]
+
+
+def ranges(numbers: Collection[int]) -> str:
+    """`3, 5 to 19`: numbers in order, three and more that follow one another as a range."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run) for run in runs)
+    return ", ".join(text for part in parts for text in part)
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:
