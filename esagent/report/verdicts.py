@@ -70,11 +70,11 @@ def missing_text(verdicts: Sequence[Verdict]) -> list[str]:
 def ranges(numbers: Collection[int]) -> str:
     """`3, 5 to 19`: numbers in order, three and more that follow one another as a range."""
     runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+    for n in sorted(numbers):
+        if runs and n == runs[-1][-1] + 1:
+            runs[-1].append(n)
         else:
-            runs.append([number])
+            runs.append([n])
     parts = ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run) for run in runs)
     return ", ".join(text for part in parts for text in part)
 
