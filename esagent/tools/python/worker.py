@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -47,8 +46,6 @@ ENVIRONMENT = {
 }
 """All of a sandbox's environment: nothing of the caller's, no keys, and sets in the same order in every process."""
 
-Command = Callable[[Limits], Sequence[str]]
-
 
 def python_line(call: str, *folders: str) -> list[str]:
     """Arguments of a Python that makes `call` on a module of the package `inside`. `folders` go onto its path."""
@@ -68,7 +65,7 @@ class Worker:
     and answers each {"code": ...} with an `Outcome` or {"failed": why}.
     """
 
-    def __init__(self, name: str, command: Command, limits: Limits) -> None:
+    def __init__(self, name: str, command: Callable[[Limits], Sequence[str]], limits: Limits) -> None:
         self.name = name
         self.limits = limits
         self._command = command
@@ -178,8 +175,3 @@ class Worker:
         if self._complaints:
             self._complaints.close()
         self._process = self._socket = self._complaints = None
-
-
-def plain_python() -> str:
-    """The interpreter behind any virtual environment, as a real path."""
-    return os.path.realpath(sys.executable)

@@ -35,7 +35,10 @@ def main(limits: dict[str, Any]) -> None:
     _limit_resources(limits)
     seconds = float(limits["seconds"])
     pool = pydantic_monty.Monty(
-        max_processes=1, request_timeout=seconds + _GRACE, feed_duration_limit_grace=_GRACE, turn_duration_limit_grace=None
+        max_processes=1,
+        request_timeout=seconds + _GRACE,
+        feed_duration_limit_grace=_GRACE,
+        turn_duration_limit_grace=None,
     )
     with pool:
         send(control, {"ready": []})
