@@ -2,10 +2,10 @@
 
 One bubblewrap holds a zygote: namespaces for users, processes, mounts, network, IPC and host name; a root that holds
 the Python library, numpy, sympy and the system's shared libraries, read-only, and nothing else of this machine: no
-home, no /etc, no /proc, no programs but Python. The zygote forks per program (`inside/jail.py`): a PID namespace and an empty
-/tmp of its own, no capability, a filter that refuses sockets, mounts, shared memory and other unneeded system calls,
-limits on address space, processor time, files and processes, and a watch over the processes and the memory of all of
-them together. At a limit the whole PID namespace is killed. `random` and `numpy.random` start from seed 0.
+home, no /etc, no /proc, no programs but Python. The zygote forks per program (`inside/jail.py`): a PID namespace and an
+empty /tmp of its own, no capability, a filter that refuses sockets, mounts, shared memory and other unneeded system
+calls, limits on address space, processor time, files and processes, and a watch over the processes and the memory of
+all of them together. At a limit the whole PID namespace is killed. `random` and `numpy.random` start from seed 0.
 
 What is not covered: an error in the kernel that a program can reach through the calls it has. Two programs of different
 sandboxes share the machine: one can be slow because of the other, up to its own limits. The system's shared libraries

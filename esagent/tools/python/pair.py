@@ -1,6 +1,6 @@
-"""Two processes of one kind: forking a Python that has sympy loaded takes three times as long as forking one that has not.
+"""Two processes of one kind, because forking a Python that has sympy loaded takes three times as long.
 
-So programs that name a large package go to a process that has them loaded, which is started when the first one comes;
+Programs that name a large package go to a process that has them loaded, which is started when the first one comes;
 all others go to a lean one, where an import under another name still works, but takes its time.
 """
 

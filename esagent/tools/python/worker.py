@@ -7,7 +7,6 @@ that process with everything it started; and a process whose caller is gone ends
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -110,11 +109,11 @@ class Worker:
         if self._process:
             return
         ours, theirs = socket.socketpair()
-        self._complaints = tempfile.TemporaryFile()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = subprocess.Popen(
                 list(self._command(self.limits)),
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
                 env=ENVIRONMENT,

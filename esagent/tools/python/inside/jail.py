@@ -92,7 +92,7 @@ class Jail:
 
 
 def _process_limit(processes: int) -> int | None:
-    """RLIMIT_NPROC: above the limit that the watch keeps, so that it sees who breaks it; None where it would count more.
+    """RLIMIT_NPROC, above the limit that the watch keeps so that it sees who breaks it; None where it counts others.
 
     Before Linux 5.14 it counts the processes that the user has on the whole machine.
     """

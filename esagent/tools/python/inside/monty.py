@@ -38,7 +38,6 @@ def main(limits: dict[str, Any]) -> None:
         max_processes=1,
         request_timeout=seconds + _GRACE,
         feed_duration_limit_grace=_GRACE,
-        turn_duration_limit_grace=None,
     )
     with pool:
         send(control, {"ready": []})
@@ -79,7 +78,7 @@ def run(pool: pydantic_monty.Monty, code: str, limits: dict[str, Any]) -> dict[s
 
 
 def _shown(code: str) -> str:
-    """`code` that shows the value of its last line inside, so that no value of a program ever crosses to this process."""
+    """`code` that shows the value of its last line itself, so that no value ever crosses to this process."""
     parts = split(code)
     if parts is None:
         return f"{code}\nNone"  # Monty's own parser says what is wrong, or knows newer syntax

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import os
 import sys
@@ -67,10 +68,8 @@ def _attempt(action: Callable[[], None], errors: int) -> int:
         error.__traceback__ = None  # its frames hold the program's memory, which the rest may need
     else:
         return STATUS[""]
-    try:
+    with contextlib.suppress(OSError):  # when the program closed it, there is no line
         os.write(errors, line.encode(errors="replace"))
-    except OSError:
-        pass  # the program closed it: then there is no line
     return STATUS[reason]
 
 

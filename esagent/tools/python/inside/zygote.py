@@ -127,12 +127,13 @@ class Zygote:
         program.run(code, 3)
 
     def _watch(self, pid: int, printed: Printed, deadline: float) -> tuple[int | None, str]:
-        """Wait for the end of a program or for a limit: its wait status, or the reason to kill it ("gone": no caller)."""
+        """Wait for its end or a limit: its wait status, or None and the reason to kill it ("gone": no caller)."""
         pause, look = _TICK, time.monotonic() + _TICK
         while (now := time.monotonic()) < deadline:
-            waiting = [self.control] if printed.ended else [self.control, printed.pipe]
+            caller = self.control.fileno()
+            waiting = [caller] if printed.ended else [caller, printed.pipe]
             ready = select.select(waiting, [], [], min(pause, deadline - now))[0]
-            if self.control in ready:
+            if caller in ready:
                 return None, "gone"  # the caller sends nothing while it waits
             if printed.pipe in ready:
                 printed.read()
