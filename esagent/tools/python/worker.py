@@ -101,7 +101,7 @@ class Worker:
         """See `PythonSandbox.close`."""
         with self._lock:
             self._closed = True
-            self._stop()
+            self._stop(patience=1.0)
 
     def _start(self) -> None:
         if self._closed:
@@ -164,10 +164,13 @@ class Worker:
         lines = self._complaints.read(1 << 16).decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
-    def _stop(self) -> None:
+    def _stop(self, patience: float = 0.0) -> None:
+        """End the process: by itself, as its caller is gone, within `patience` seconds, else by killing its group."""
         if self._socket:
             self._socket.close()
         if self._process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

@@ -48,7 +48,8 @@ class Jail:
         self._call("unshare", _NEWPID)
 
     def confine(self) -> None:
-        """In the child: a mount namespace with an empty scratch folder, then no capability and the filter."""
+        """In the child: a session and a mount namespace with an empty scratch folder, no capability, the filter."""
+        os.setsid()  # signals to a process group cross PID namespaces: the zygote must not be in this one
         self._call("unshare", _NEWNS)
         self._call("mount", b"tmpfs", b"/tmp", b"tmpfs", _NOSUID_NODEV, self._options)
         header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)

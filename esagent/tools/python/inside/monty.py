@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import socket
 from typing import Any, Literal
 
@@ -48,13 +49,16 @@ def main(limits: dict[str, Any]) -> None:
 def run(pool: pydantic_monty.Monty, code: str, limits: dict[str, Any]) -> dict[str, Any]:
     """The reply for one program."""
     printed: list[str] = []
-    count = 0
+    count, worker = 0, None
 
     def take(stream: Literal["stdout", "stderr"], text: str) -> None:
         nonlocal count
-        if count <= limits["output_chars"]:
-            printed.append(text)
-            count += len(text)
+        if count > limits["output_chars"]:
+            return
+        printed.append(text)
+        count += len(text)
+        if count > limits["output_chars"] and worker:
+            os.kill(worker, signal.SIGKILL)  # Monty itself would let it print until its time is over
 
     reason, line = "", ""
     bounds: pydantic_monty.ResourceLimits = {
@@ -65,6 +69,7 @@ def run(pool: pydantic_monty.Monty, code: str, limits: dict[str, Any]) -> dict[s
     try:
         with pool.checkout(limits=bounds, os_policy={"random_start": {"seed": 0}}) as session:
             session.feed_run(_SHOW)
+            worker = session.worker_pid
             session.feed_run(_shown(code), print_callback=take)
     except pydantic_monty.MontyCrashedError as error:
         reason, line = ("time", "") if error.timed_out else ("killed", "the interpreter crashed")
