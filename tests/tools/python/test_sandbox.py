@@ -127,13 +127,13 @@ def test_the_callers_environment_is_not_there(kind: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", [k for k in kinds() if k.values != ("monty",)])
 def test_numpy_and_sympy(kind: str) -> None:
-    sandbox = make_sandbox(kind, LIMITS)
+    sandbox = make_sandbox(kind, Limits(seconds=10))
     try:
         code = "import sympy\nx = sympy.symbols('x')\nprint(sympy.solve(x ** 2 - 2))"
         assert sandbox.run(code) == Outcome(True, "[-sqrt(2), sqrt(2)]\n")
         code = "import numpy as np\nnp.random.rand(2, 2).sum(), int(np.arange(10).sum())"
         assert sandbox.run(code) == sandbox.run(code)
-        assert sandbox.run("import numpy as np\nnp.zeros(10 ** 9)").reason in ("memory", "error")
+        assert sandbox.run("import numpy as np\nnp.zeros(10 ** 9)").reason == "memory"
         assert sandbox.run("np = __import__('num' + 'py')\nint(np.arange(10).sum())") == Outcome(True, "45\n")
     finally:
         sandbox.close()

@@ -46,6 +46,8 @@ def main(limits: dict[str, Any], packages: list[str], jailed: bool) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
             loaded.append(name)
+    if sympy := sys.modules.get("sympy"):
+        _use(sympy)
     address_space = held_address_space()
     bounds: Bounds = Jail(limits) if jailed else Unjailed()
     zygote = Zygote(bounds, limits, control, address_space)
@@ -60,6 +62,14 @@ def main(limits: dict[str, Any], packages: list[str], jailed: bool) -> None:
             send(control, answer)
     finally:
         bounds.close()
+
+
+def _use(sympy: Any) -> None:
+    """Make sympy load its solvers and fill its caches once, and not in every program."""
+    x = sympy.symbols("x")
+    sympy.solve(x**2 - 1, x)
+    sympy.integrate(x**2, x)
+    sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2)
 
 
 class Zygote:
