@@ -216,6 +216,7 @@ def test_what_does_not_start_says_why() -> None:
         worker.start()
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("kind", kinds())
 def test_a_killed_caller_leaves_nothing_behind(kind: str) -> None:
     code = (
