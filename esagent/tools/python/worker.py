@@ -103,11 +103,11 @@ class Worker:
             self._closed = True
             self._stop(patience=1.0)
 
-    def _start(self) -> None:
+    def _start(self) -> socket.socket:
         if self._closed:
             raise SandboxError(f"python sandbox {self.name!r} is closed")
-        if self._process:
-            return
+        if self._socket:
+            return self._socket
         ours, theirs = socket.socketpair()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
@@ -136,16 +136,16 @@ class Worker:
             said = self._said()
             self._stop()
             raise SandboxError(f"python sandbox {self.name!r} does not start: {said or why}")
+        return ours
 
     def _ask(self, code: str) -> dict[str, Any] | None:
         """The reply to one program; None when the process died."""
-        self._start()
-        assert self._socket is not None
+        connection = self._start()
         deadline = time.monotonic() + self.limits.seconds + GRACE
         try:
-            self._socket.settimeout(self.limits.seconds + GRACE)
-            frames.send(self._socket, {"code": code})
-            reply = frames.receive(self._socket, deadline)
+            connection.settimeout(self.limits.seconds + GRACE)
+            frames.send(connection, {"code": code})
+            reply = frames.receive(connection, deadline)
         except TimeoutError:
             self._stop()
             limits = as_json(self.limits)
