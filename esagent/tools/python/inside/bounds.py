@@ -46,8 +46,11 @@ class Unjailed:
 
     def before_fork(self) -> None:
         """An empty scratch folder."""
-        self.close()
-        os.mkdir(self.scratch, 0o700)
+        for entry in os.scandir(self.scratch):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
 
     def confine(self) -> None:
         """A process group of its own."""
