@@ -152,6 +152,9 @@ class Worker:
             return verdict.reply("", "time", verdict.limit_line("time", limits), limits)
         except (OSError, ValueError):
             reply = None
+        except BaseException:  # a signal's: its answer would be taken for that to the next program
+            self._stop()
+            raise
         if reply is None:
             self._stop()
         return reply

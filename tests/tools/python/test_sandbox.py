@@ -195,6 +195,37 @@ def test_a_program_that_always_kills_its_process_is_to_blame() -> None:
     assert (outcome.ok, outcome.reason) == (False, "killed")
 
 
+class Interruption(Exception):
+    pass
+
+
+def test_an_interrupted_call_does_not_answer_the_next(sandbox: PythonSandbox) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise Interruption
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+        with pytest.raises(Interruption):
+            sandbox.run("import time\ntime.sleep(0.5)\nprint('late')")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert sandbox.run("1") == Outcome(True, "1\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")
+@pytest.mark.parametrize("kind", [k for k in kinds() if k.values != ("monty",)])
+def test_a_zygote_that_cannot_fork_is_a_failure_of_the_harness(kind: str) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    sandbox = make_sandbox(kind, LIMITS)
+    started = set(psutil.Process().children(recursive=True)) - before
+    for process in started:
+        process.rlimit(psutil.RLIMIT_NOFILE, (4, 4))
+    with pytest.raises(SandboxError, match="Too many open files"):
+        sandbox.run("1")
+    sandbox.close()
+
+
 def test_a_process_that_hangs_is_killed() -> None:
     answer = (
         "import socket, time; s = socket.socket(fileno=0); s.sendall(b'\\0\\0\\0\\x0c{\"ready\": 1}'); time.sleep(99)"

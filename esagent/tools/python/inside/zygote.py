@@ -56,7 +56,10 @@ def main(limits: dict[str, Any], packages: list[str], jailed: bool) -> None:
     try:
         send(control, {"ready": loaded})
         while (request := receive(control)) is not None:
-            answer = zygote.run(request["code"])
+            try:
+                answer = zygote.run(request["code"])
+            except OSError as error:  # no process, no memory: not the program's doing
+                answer = {"failed": f"{type(error).__name__}: {error}"}
             if answer is None:
                 break
             send(control, answer)
