@@ -22,12 +22,22 @@ _NAMED = re.compile(rf"\b({'|'.join(LARGE)})\b")
 
 
 class Pair:
-    """A `PythonSandbox` of two workers. command: arguments of a process, from the packages it loads and the limits."""
+    """A `PythonSandbox` of two workers.
 
-    def __init__(self, name: str, command: Callable[[Sequence[str], Limits], Sequence[str]], limits: Limits) -> None:
+    command: arguments of a process, from the packages it loads and the limits. scratch: see `Worker`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[Sequence[str], Limits], Sequence[str]],
+        limits: Limits,
+        *,
+        scratch: bool = False,
+    ) -> None:
         self.name = name
-        self._lean = Worker(name, lambda limits: command((), limits), limits)
-        self._large = Worker(name, lambda limits: command(LOADED, limits), limits)
+        self._lean = Worker(name, lambda limits: command((), limits), limits, scratch=scratch)
+        self._large = Worker(name, lambda limits: command(LOADED, limits), limits, scratch=scratch)
 
     def start(self) -> None:
         """Start the lean process. Raises SandboxError."""

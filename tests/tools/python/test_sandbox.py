@@ -190,8 +190,11 @@ def test_a_process_killed_late_is_a_failure_of_the_harness() -> None:
 
 def test_a_program_that_always_kills_its_process_is_to_blame() -> None:
     sandbox = make_sandbox("unsafe", LIMITS)
-    outcome = sandbox.run("import os\nos.kill(os.getppid(), 9)\nwhile True: pass")
+    outcome = sandbox.run("import os\nopen('left', 'w')\nos.kill(os.getppid(), 9)\nimport time\ntime.sleep(0.3)")
+    folder = sandbox.run("import os\nprint(os.getcwd())").output.strip()
+    assert os.path.isdir(folder)
     sandbox.close()
+    assert not os.path.exists(folder)
     assert (outcome.ok, outcome.reason) == (False, "killed")
 
 
