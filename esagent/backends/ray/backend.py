@@ -105,6 +105,7 @@ class RayBackend:
 
     def save(self, path: Path) -> None:
         """Let a worker write the state. Raises RunError when it writes where this process cannot read."""
+        self.digest()  # whoever is not in the state that is to be written is lost now
         self.pool.one("save", path.absolute())
         if not path.exists():
             raise RunError(f"{path}: written by a worker, but not here; runs_dir must be a folder that all nodes share")

@@ -49,7 +49,8 @@ class Expectation:
             lengths.setdefault(request.module, []).append(completion.completion_tokens)
         for module, found in lengths.items():
             mean = sum(found) / len(found)
-            self._answers[module] += NEWEST * (mean - self._answers.setdefault(module, mean))
+            before = self._answers.get(module, mean)
+            self._answers[module] = before + NEWEST * (mean - before)
 
 
 def learned_speed(before: float | None, cost: float, seconds: float) -> float:

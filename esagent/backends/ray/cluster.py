@@ -32,8 +32,8 @@ _folder: Path | None = None
 
 
 def connect(address: str | None, cpus: int) -> dict[str, float]:
-    """Connect this process to the cluster at `address`, or to one of its own of at least `cpus` cores; returns the
-    cluster's resources.
+    """Connect this process to the cluster at `address`, or to one of its own with room for `cpus` workers at first;
+    returns the cluster's resources.
 
     A process has one connection, which later pools share. Raises EnvironmentFailure when nothing answers there.
     """
@@ -48,7 +48,7 @@ def connect(address: str | None, cpus: int) -> dict[str, float]:
                 else:
                     ray.init(
                         address="local",
-                        num_cpus=max(cpus, _cores()),
+                        num_cpus=cpus,
                         include_dashboard=False,
                         object_store_memory=_STORE,
                         _temp_dir=str(_make_folder()),
@@ -134,5 +134,6 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

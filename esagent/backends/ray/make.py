@@ -24,12 +24,14 @@ def make_pool(config: Config, modules: Sequence[str]) -> RayBackend:
     making the inner backend raises. The workers end with the backend.
     """
     backend = config.backend
-    resources = cluster.connect(backend.address, backend.workers * max(1, backend.threads))
+    resources = cluster.connect(backend.address, backend.workers)
     gpus = gpus_each(backend, resources)
-    cpus = backend.threads or max(1, int(resources.get("CPU", 1) // backend.workers))
+    cores = resources.get("CPU", 1) if backend.address else cluster.cores()
+    threads = backend.threads or max(1, int(cores // backend.workers))
+    cpus = threads if backend.address else 0  # all of a cluster of one's own is there for them
     cluster.require(resources, backend.workers, cpus, gpus)
     pool = Pool(
-        pack((inner_config(config, cpus, gpus), tuple(modules))),
+        pack((inner_config(config, threads, gpus), tuple(modules))),
         backend.workers,
         functools.partial(cluster.new_worker, cpus, gpus),
         limit=backend.time_limit,
