@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,11 +26,12 @@ from esagent.backends.ray.wire import (
     unpack_completions,
     unpack_scores,
 )
+from esagent.backends.registry import make_backend
 from esagent.config.compose import compose
 from esagent.core.episode import UNPERTURBED, Completion, Cost, Message, Request, ToolSpec
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation, Update, UpdateTerm
-from esagent.errors import ConfigError
+from esagent.errors import ConfigError, EnvironmentFailure
 
 MEMBERS = [Perturbation(direction_seed(1, 0, i // 2), 1 - 2 * (i % 2), {"a": 0.5, "b": 0.25}, 9) for i in range(6)]
 
@@ -250,3 +252,11 @@ def test_settings_that_no_pool_can_have_are_told_in_one_line(overrides: list[str
 
 def test_a_pool_of_synthetic_backends_composes() -> None:
     assert compose(["task=synthetic", "backend=ray", "backend.inner=synthetic"]).backend.inner == "synthetic"
+
+
+def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("make", "cluster"):
+        monkeypatch.delitem(sys.modules, f"esagent.backends.ray.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(EnvironmentFailure, match=r"pip install 'esagent\[ray\]'"):
+        make_backend(compose(["backend=ray"]), ("planner",))

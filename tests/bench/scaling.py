@@ -18,6 +18,7 @@ over the weights. A round ends when the last worker is done; the driver's part i
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ def engine(space: str, members: int) -> Engine:
     return Engine(gpus, need / gpus)
 
 
+@functools.cache
 def messages(members: int) -> tuple[int, int, int]:
     """Bytes (control, texts) of a step of one worker with `members`, packed as they are sent, and of them an update."""
     population = [

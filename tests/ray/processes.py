@@ -22,10 +22,8 @@ def take(cpus: int = 0, gpus: int = 0) -> Any:
 
 
 def give_back(pool: Pool) -> None:
-    """In place of `Pool.close`. Newcomers that are still on their way are ended."""
-    _idle.extend(handle.actor for handle in pool.workers)
-    for newcomer in pool._coming:
-        cluster.kill(newcomer.handle.actor, None, None)
+    """In place of `Pool.close`. Newcomers that are still on their way do what they were asked, and then are idle."""
+    _idle.extend(handle.actor for handle in (*pool.workers, *(newcomer.handle for newcomer in pool._coming)))
     pool.workers, pool._coming = [], []
 
 

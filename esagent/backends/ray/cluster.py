@@ -82,7 +82,7 @@ def new_worker(cpus: int, gpus: int) -> Any:
     return actor.remote()
 
 
-def kill(actor: Any, pid: int | None, node: str | None) -> None:
+def kill(actor: Any, pid: int | None = None, node: str | None = None) -> None:
     """End a worker at once. One that does not even hear Ray is killed by its process id where it runs here."""
     with contextlib.suppress(Exception):  # it may be dead, or its node
         ray.kill(actor, no_restart=True)

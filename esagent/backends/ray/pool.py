@@ -182,8 +182,10 @@ class Pool:
 
 
 def _kill(handle: Handle) -> None:
-    ready = handle.ready
-    cluster.kill(handle.actor, ready and ready.pid, ready and ready.node)
+    if handle.ready is None:
+        cluster.kill(handle.actor)
+    else:
+        cluster.kill(handle.actor, handle.ready.pid, handle.ready.node)
 
 
 def _told(votes: Counter[str]) -> str:
