@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from esagent.agents.chain import ChainAgent
 from esagent.backends.ray.balance import Unit, deal
-from esagent.backends.ray.wire import Receiver, Sender, pack, pack_completions, unpack, unpack_completions
+from esagent.backends.ray.wire import Receiver, Sender, pack, pack_completions, unpack_completions
 from esagent.backends.synthetic.backend import SyntheticBackend
 from esagent.backends.synthetic.skills import make_skills
 from esagent.config.compose import compose
@@ -35,6 +35,7 @@ from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.models.registry import architecture
 from esagent.plan import plan
 from esagent.plan.rate import GPU_FLOPS, GPU_NOISE
+from esagent.plan.searched import linear_shapes
 from esagent.rollout import rollout
 from esagent.spaces.partitions import make_partition
 from esagent.tasks.registry import make_family
@@ -81,10 +82,11 @@ LENGTH = JOB.turns * (JOB.prompt + JOB.answer)
 
 @dataclass(frozen=True)
 class Engine:
-    """One worker: `gpus` of them, each with `memory` bytes in use."""
+    """One worker: `gpus` of them, each with `memory` bytes in use. drawn: numbers of noise that make a direction."""
 
     gpus: int
     memory: float
+    drawn: float
 
 
 def engine(space: str, members: int) -> Engine:
@@ -96,7 +98,8 @@ def engine(space: str, members: int) -> Engine:
     texts = rows * (LENGTH * MODEL.kv_numbers_per_token * 2 + MODEL.state_numbers * 4)
     need = sum(parts[name] or 0 for name in ("weights", "searched", "logits")) + texts
     gpus = next(count for count in (1, 2, 4, 8, 16) if need / count <= 0.9 * MACHINE.memory)
-    return Engine(gpus, need / gpus)
+    thin = MODEL.vocab + MODEL.hidden + sum(map(sum, linear_shapes(MODEL)))  # of rank 1
+    return Engine(gpus, need / gpus, float(thin if space == "lowrank" else made.searched_numbers or 0))
 
 
 @functools.cache
@@ -153,18 +156,22 @@ def driver_seconds() -> float:
     return packing + running / (cost.requests - before.requests)
 
 
-def update_seconds(space: str, group: int) -> float:
+def update_seconds(space: str, made: Engine) -> float:
     """An update on one worker: noise that is made, and a pass over the weights with every direction's term."""
     directions = JOB.members // 2
-    drawn = {"core": 64.0 * 64 * 7, "lowrank": MODEL.parameters / 2000, "full": float(MODEL.parameters)}[space]
-    sums = {"core": 0.0, "lowrank": 2 * directions * MODEL.parameters / GPU_FLOPS, "full": 0.0}[space]
+    sums = 2 * directions * MODEL.parameters / GPU_FLOPS if space == "lowrank" else 0.0
     moved = 0.0 if space == "core" else 3 * WEIGHTS / MACHINE.bandwidth
-    return (directions * drawn / GPU_NOISE + sums + moved) / (group if group == 1 else group * MACHINE.tp)
+    return (directions * made.drawn / GPU_NOISE + sums + moved) / power_of(made)
 
 
-def step_seconds(space: str, workers: int, group: int, driver: float) -> tuple[float, float, float]:
+def power_of(made: Engine) -> float:
+    """How many times as fast as one GPU."""
+    return 1.0 if made.gpus == 1 else made.gpus * MACHINE.tp
+
+
+def step_seconds(space: str, workers: int, made: Engine, driver: float) -> tuple[float, float, float]:
     """(whole step, its update, the driver's part) in seconds."""
-    power = group if group == 1 else group * MACHINE.tp
+    power = power_of(made)
     rate, bandwidth = GPU_FLOPS * power, MACHINE.bandwidth * power
     speeds = [0.9 + 0.1 * float(uniform(key("speed", worker), 1)[0]) for worker in range(workers)]
     units = [Unit(member, (member,), 1.0) for member in range(JOB.members)]
@@ -179,7 +186,7 @@ def step_seconds(space: str, workers: int, group: int, driver: float) -> tuple[f
         written = MODEL.parameters / GPU_NOISE / power if space == "full" else 0.0
         slowest = max(slowest, batches * (JOB.turns * (prefill + decode) + written) / speed)
     told = driver * JOB.members * JOB.tasks * JOB.turns
-    update = update_seconds(space, group)
+    update = update_seconds(space, made)
     return slowest + told + update, update, told
 
 
@@ -198,7 +205,7 @@ def main() -> None:
             share = max(1, JOB.members * engine(space, 1).gpus // gpus)
             made = engine(space, share)
             workers = gpus // made.gpus
-            step, update, told = step_seconds(space, workers, made.gpus, driver)
+            step, update, told = step_seconds(space, workers, made, driver)
             control, texts, of_update = messages(max(1, JOB.members // workers))
             state = 0.0 if space == "core" else WEIGHTS
             start = (WEIGHTS + state) / made.gpus / MACHINE.disk
@@ -220,7 +227,6 @@ def main() -> None:
                 }
             )
         out[space] = rows
-    assert unpack(pack(1)) == 1
     print(json.dumps(out, indent=1))
 
 
