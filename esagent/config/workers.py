@@ -35,5 +35,8 @@ def worker_problems(config: Config) -> Iterator[str]:
         yield f"backend.gpus={backend.gpus}: backend.inner={backend.inner} runs on one GPU at most; choose 0 or 1"
     if backend.gpus and backend.device == "cpu":
         yield f"backend.gpus={backend.gpus}: backend.device=cpu uses none; leave it out"
-    if backend.address is not None and not backend.address.strip():
-        yield "backend.address='': the address of a Ray cluster, as in 10.0.0.1:6379 or auto, or null"
+    if backend.address is not None and (not backend.address.strip() or "://" in backend.address):
+        yield (
+            f"backend.address={backend.address}: host:port of a Ray cluster, as in 10.0.0.1:6379, or auto, from a "
+            "machine that is part of it; or null"
+        )

@@ -238,6 +238,7 @@ def test_traffic_is_counted_by_worker_and_events_are_told_once(caplog: pytest.Lo
         (["backend=ray", "backend.inner=hg"], "backend.inner=hg: did you mean hf"),
         (["backend=ray", "backend.device=cuda:1"], "Ray says which GPU"),
         (["backend=ray", "backend.gpus=2"], "runs on one GPU"),
+        (["backend=ray", "backend.address='ray://head:10001'"], "10.0.0.1:6379, or auto"),
         (["backend=ray", "backend.gpus=1", "backend.device=cpu"], "uses none"),
         (["backend=ray", "backend.workers=0"], "backend.workers=0: must be from 1"),
         (["backend=ray", "backend.inner=synthetic"], "backend=synthetic needs"),

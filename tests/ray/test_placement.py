@@ -45,7 +45,8 @@ def python(folder: Path, text: str) -> str:
 
 
 def test_every_worker_has_a_group_of_gpus_of_its_own() -> None:
-    seen = json.loads(python(Path(tempfile.mkdtemp(prefix="ray", dir="/tmp")), SEEN))
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        seen = json.loads(python(Path(folder), SEEN))
     assert sorted(int(gpu) for group in seen for gpu in group.split(",")) == [0, 1, 2, 3]
     assert [len(group.split(",")) for group in seen] == [2, 2]
 

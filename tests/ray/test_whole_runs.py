@@ -10,8 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -44,12 +45,11 @@ def digests(run: Path) -> list[str]:
 
 
 class Command:
-    """`esagent` in a process of its own in `folder`, which is also where temporary files go."""
+    """`esagent` in a process of its own in `folder`."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
-        (folder / "tmp").mkdir(exist_ok=True)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp"), "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "esagent", *arguments]
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -65,6 +65,14 @@ class Command:
             assert self.process.poll() is None, self.end()
             time.sleep(0.02)
         raise AssertionError("no step within two minutes")
+
+    def folders(self) -> list[Path]:
+        """Temporary ones that its cluster has."""
+        return [
+            path
+            for root in {tempfile.gettempdir(), "/tmp"}
+            for path in Path(root).glob(f"esagent-ray-{self.process.pid}-*")
+        ]
 
     def end(self) -> tuple[int, str, str]:
         """Exit code and both streams."""
@@ -95,11 +103,10 @@ def shared_memory() -> set[str]:
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short one, for sockets have short names."""
-    import tempfile
-
-    return Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
+def folder() -> Iterator[Path]:
+    """One of a short name, for so must be those of sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as made:
+        yield Path(made)
 
 
 def resumed(folder: Path) -> Path:
@@ -113,6 +120,7 @@ def test_a_driver_that_is_killed_leaves_nothing_and_goes_on(folder: Path, undist
     before = shared_memory()
     command = Command(folder, "train", *SETTINGS, *POOL, "--json")
     started = command.after(steps=25)
+    assert command.folders()
     assert sum("ray::" in name for name in running(started)) >= 2
     os.kill(command.process.pid, signal.SIGKILL)
     assert command.end()[0] == -signal.SIGKILL
@@ -120,7 +128,7 @@ def test_a_driver_that_is_killed_leaves_nothing_and_goes_on(folder: Path, undist
     assert shared_memory() == before
     run = resumed(folder)
     assert digests(run) == undisturbed
-    assert not list((folder / "tmp").glob("esagent-ray-*")), "the folder of the killed one went with the next"
+    assert not command.folders(), "the folder of the killed one went with the next"
     assert shared_memory() == before
 
 
@@ -149,11 +157,10 @@ def test_a_run_leaves_nothing_when_it_ends_and_when_it_is_interrupted(folder: Pa
     code, _, err = command.end()
     assert code == 75, err
     assert soon(lambda: not running(started)), running(started)
-    assert not list((folder / "tmp").glob("esagent-ray-*"))
+    assert not command.folders()
     code, out, err = Command(folder, "train", *SETTINGS, *POOL, "--json").end()  # the same command goes on
     assert code == 0, err
     assert digests(folder / json.loads(out)["run"]) == undisturbed
-    assert not list((folder / "tmp").glob("esagent-ray-*"))
     assert json.loads(out)["ledger"]["training"]["message_bytes"] > 0
 
 

@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from esagent.errors import EnvironmentFailure
 
 _PREFIX = "esagent-ray-"
 _STORE = 80 << 20  # bytes of shared memory; messages are small and rarely go through it
-_LONGEST = 40  # letters of a folder: the names of sockets in it must stay below 108
+_LONGEST = 12  # letters of the temporary folder: the names of sockets far below it must stay below 108
 _folder: Path | None = None
 
 
@@ -44,6 +45,7 @@ def connect(address: str | None, cpus: int) -> dict[str, float]:
         try:
             with _own_signals():
                 if address:
+                    _knock(address)
                     ray.init(address=address, **quiet)
                 else:
                     ray.init(
@@ -61,6 +63,13 @@ def connect(address: str | None, cpus: int) -> dict[str, float]:
         atexit.register(_leave)
     resources: dict[str, float] = ray.cluster_resources()
     return resources
+
+
+def _knock(address: str) -> None:
+    """Raises OSError where no one listens at host:port, which Ray itself would take a minute to find out."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def require(resources: dict[str, float], workers: int, cpus: int, gpus: int) -> None:
