@@ -42,6 +42,7 @@ def connect(address: str | None, cpus: int) -> dict[str, float]:
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")  # workers do what the run is for
         try:
             with _own_signals():
                 if address:
