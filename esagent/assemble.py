@@ -12,7 +12,7 @@ from esagent.algorithms.base import Strategy
 from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
-from esagent.backends.base import Backend
+from esagent.backends.base import Backend, Distributed
 from esagent.backends.registry import make_backend
 from esagent.config.blocks import sigma_factors
 from esagent.config.limits import known_steps
@@ -22,7 +22,7 @@ from esagent.config.schema import Config, Objective, ScheduleConfig, SigmaConfig
 from esagent.config.synthetic import is_synthetic
 from esagent.core.population import Block
 from esagent.core.schedules import Schedule, make_schedule
-from esagent.errors import ConfigError
+from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.gold import require_gold
 from esagent.pools import Pools, make_pools
 from esagent.tasks.base import TaskFamily
@@ -103,11 +103,16 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     model = resolve(config.model)
     agent = make_agent(config.agent, style(config.model, load_tokenizer(model.folder)))
     backend = make_backend(config, agent.modules)
-    device = pick_device(config.backend.device)
-    dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
+    if isinstance(backend, Distributed):  # it computes elsewhere, perhaps on devices that this process does not have
+        if model.hash != backend.facts["base weights"]:
+            raise EnvironmentFailure(f"model {model.name}: the workers have other weights than this machine")
+        dtype, place, threads = (backend.facts[name] for name in ("dtype", "device", "threads"))
+    else:
+        device = pick_device(config.backend.device)
+        dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
+        place, threads = str(device), torch.get_num_threads()
     numbers = architecture_of_folder(model.folder).parameters
-    facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
-    return agent, backend, facts
+    return agent, backend, Facts(model.hash, dtype, place, threads, config.backend.deterministic, numbers)
 
 
 def _synthetic(config: Config) -> tuple[Agent, Backend, Facts]:

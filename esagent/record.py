@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from esagent.allocation.base import Allocation
 from esagent.assemble import Facts
-from esagent.backends.base import Applied
+from esagent.backends.base import Applied, Backend, Distributed
 from esagent.config.export import to_dict
 from esagent.config.schema import Config, UpdateNorm
 from esagent.core.episode import Cost, Task
@@ -50,6 +50,18 @@ class StepResult:
     seconds: float
     episodes_sha256: str
     norm: UpdateNorm = UpdateNorm.block
+    workers: Mapping[str, Any] | None = None
+
+
+def begin_counting(backend: Backend) -> None:
+    """From now on messages to workers count as those of a step, if there are workers."""
+    if isinstance(backend, Distributed):
+        backend.mark()
+
+
+def told_of_workers(backend: Backend) -> dict[str, Any] | None:
+    """Messages since then, and what became of workers; None where there are none."""
+    return backend.report() if isinstance(backend, Distributed) else None
 
 
 def journal_record(result: StepResult) -> dict[str, Any]:
@@ -86,6 +98,7 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "peak_memory_bytes": peak_memory(),
         "episodes_sha256": result.episodes_sha256,
+        **({"workers": result.workers} if result.workers else {}),
     }
     restored: dict[str, Any] = restore(plain(record, lossless=True))
     return restored
@@ -126,6 +139,19 @@ def metrics_row(record: Mapping[str, Any]) -> dict[str, Any]:
         "generation_seconds": cost["seconds"],
         "outside_share": 1.0 - cost["seconds"] / seconds if seconds > 0 else 0.0,
         "peak_memory_bytes": record["peak_memory_bytes"],
+        **_messages(record.get("workers")),
+    }
+
+
+def _messages(workers: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Of a step with workers: how many there were in the end, and bytes, of the one that had most and of all."""
+    if workers is None:
+        return {}
+    return {
+        "workers": workers["workers"],
+        "worker_message_bytes": workers["message_bytes"],
+        "message_bytes": workers["all_message_bytes"],
+        "text_bytes": workers["text_bytes"],
     }
 
 

@@ -38,7 +38,15 @@ from esagent.credit.belief import belief_of, learn
 from esagent.evaluate import Split, evaluate, spent
 from esagent.judging import judge_step
 from esagent.objective import FITNESS, OBJECTIVES
-from esagent.record import StepResult, circumstances, compare_circumstances, journal_record, metrics_row
+from esagent.record import (
+    StepResult,
+    begin_counting,
+    circumstances,
+    compare_circumstances,
+    journal_record,
+    metrics_row,
+    told_of_workers,
+)
 from esagent.report.console import Progress
 from esagent.report.curve import save_curve
 from esagent.runs.atomic import reporting
@@ -155,6 +163,7 @@ def _search(
         stop.check()
 
         began, before = time.monotonic(), backend.cost()
+        begin_counting(backend)
         sigma, step_size = parts.scales.at(step, limit.expected_steps(costs))
         allocation = parts.allocator.allocate(
             step=step,
@@ -193,6 +202,7 @@ def _search(
                 seconds,
                 episodes,
                 config.algorithm.update_norm,
+                told_of_workers(backend),
             )
         )
         row = metrics_row(record)

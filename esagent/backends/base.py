@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from esagent.core.episode import Completion, Cost, Request
 from esagent.core.population import Block, Perturbation, Update
@@ -86,4 +86,26 @@ class Backend(Protocol):
 
     def cost(self) -> Cost:
         """Everything generated since the backend was made."""
+        ...
+
+
+@runtime_checkable
+class Distributed(Protocol):
+    """A backend that is several processes.
+
+    facts: what its numbers depend on where they are computed: `device`, `dtype`, `threads`, and versions.
+    """
+
+    facts: dict[str, Any]
+
+    def mark(self) -> None:
+        """Begin to count messages anew."""
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """Messages since `mark` in bytes, and what became of workers since the last report; plain data."""
+        ...
+
+    def kept(self, path: Path) -> None:
+        """The present state is also in the file `path`, from which later workers may start."""
         ...

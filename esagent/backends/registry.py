@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from esagent.backends.base import Backend
 from esagent.config.names import BACKENDS
 from esagent.config.schema import Config
-from esagent.errors import ConfigError
+from esagent.errors import ConfigError, EnvironmentFailure
 
 
 def make_backend(config: Config, modules: Sequence[str]) -> Backend:
@@ -18,6 +18,8 @@ def make_backend(config: Config, modules: Sequence[str]) -> Backend:
     """
     if config.backend.name == "synthetic":
         return _synthetic(config, modules)
+    if config.backend.name == "ray":
+        return _ray(config, modules)
     if config.backend.name != "hf":
         raise ConfigError(f"backend.name={config.backend.name!r}: expected {', '.join(BACKENDS)}")
     # Imported here: a dry run must not pay for torch.
@@ -44,3 +46,13 @@ def _synthetic(config: Config, modules: Sequence[str]) -> Backend:
     searched = [name for name in modules if not space.modules or name in space.modules]
     partition = make_partition(space.partition, space.parts, space.redraw)
     return SyntheticBackend(make_skills(config.task.chain), searched, partition, space.noise.value)
+
+
+def _ray(config: Config, modules: Sequence[str]) -> Backend:
+    try:
+        from esagent.backends.ray.make import make_pool
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise EnvironmentFailure("backend=ray needs Ray, which is not installed: pip install 'esagent[ray]'") from error
+    return make_pool(config, modules)

@@ -29,6 +29,7 @@ from esagent.config.schema import (
 from esagent.config.study import dotted, load_study
 from esagent.config.synthetic import is_synthetic, synthetic_problems
 from esagent.config.weights import weight_problems
+from esagent.config.workers import worker_problems
 from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
 from esagent.runs.parent import parent_problems
@@ -49,6 +50,7 @@ def check(config: Config) -> None:
         _algorithm,
         method_problems,
         synthetic_problems,
+        worker_problems,
         _allocation,
         _schedules,
         _calibration,

@@ -167,6 +167,12 @@ class BackendConfig:
     draft: bool = True  # check the centre's answer to the same prompt in one pass before decoding
     max_batch_rows: int = 0  # 0: sized to memory
     deterministic: bool = False  # answers bitwise independent of what else is in the batch; slower
+    inner: str = "hf"  # ray only: the backend of each worker
+    workers: int = 2  # ray only
+    gpus: int = 0  # ray only: GPUs of a worker, all on one node; 0: one where a GPU is used
+    address: str | None = None  # ray only: of an existing cluster; None: one of its own on this machine
+    time_limit: float = 600.0  # ray only: seconds for one call of a worker, loading the model included
+    spares: int = 8  # ray only: lost workers that are replaced, in all
 
 
 @dataclass

@@ -8,6 +8,7 @@ from esagent.config import names
 from esagent.config.nearest import suggest
 from esagent.config.ranges import Range
 from esagent.config.schema import ChainConfig, Config, Positions, TaskConfig
+from esagent.config.workers import inner_name
 
 _PARTITIONS = ("module", "whole", "random")
 _SKILL = Range(0, 1, above=True)
@@ -18,12 +19,12 @@ _SHARE = Range(0, 1)
 
 def is_synthetic(config: Config) -> bool:
     """Whether answers come from formulas and no model is loaded."""
-    return config.backend.name == "synthetic"
+    return inner_name(config) == "synthetic"
 
 
 def synthetic_problems(config: Config) -> Iterator[str]:
     """One line for every part that does not go with the others, and every value out of its range."""
-    parts = {name: getattr(config, name).name for name in names.SYNTHETIC}
+    parts = {name: getattr(config, name).name for name in names.SYNTHETIC} | {"backend": inner_name(config)}
     mixed = [name for name, own in names.SYNTHETIC.items() if parts[name] != own or _target(config, name)]
     if len(mixed) == len(parts):
         yield from _unused(config.task)

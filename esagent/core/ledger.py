@@ -30,6 +30,9 @@ KINDS = ("steps", "episodes", "tokens", "flops", "seconds")
 COUNTS = ("episodes", "prompt_tokens", "completion_tokens", "shared_tokens", "trajectory_tokens")
 """What a row of metrics counts, beside `flops`, `seconds` and `generation_seconds`."""
 
+MESSAGES = ("message_bytes", "text_bytes")
+"""What a row counts beside that where there are workers: bytes to and from all of them, without texts and of texts."""
+
 Row = Mapping[str, Any]
 """A row of metrics about one step, or a sum of such rows."""
 
@@ -114,13 +117,16 @@ def step_cost(record: Mapping[str, Any], kind: str) -> float:
 
 
 def total(rows: Iterable[Row]) -> dict[str, float]:
-    """Sums over rows of metrics; what a row does not say in numbers counts as 0."""
+    """Sums over rows of metrics; what a row does not say in numbers counts as 0. Bytes are there if a row has them."""
     names = (*COUNTS, "flops", "seconds", "generation_seconds")
     sums: dict[str, float] = {name: 0 if name in COUNTS else 0.0 for name in names}
     for row in rows:
         for name in names:
             value = row.get(name)
             sums[name] += value if isinstance(value, int | float) else 0
+        for name in MESSAGES:
+            if isinstance(value := row.get(name), int):
+                sums[name] = sums.get(name, 0) + value
     return sums
 
 

@@ -32,6 +32,9 @@ def facts(budget: Mapping[str, Any] | None, ledger: Mapping[str, Any]) -> dict[s
         sums = ledger.get(phase) or {}
         if sums.get("episodes"):
             found[phase] = _sums(sums)
+    training = ledger.get("training") or {}
+    if "message_bytes" in training:
+        found["messages"] = f"{amount(training['message_bytes'])} bytes, and {amount(training['text_bytes'])} of texts"
     models = (ledger.get("training") or {}).get("model_flops") or {}
     if any(models.values()):
         found["FLOPs by model"] = (

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from safetensors import SafetensorError
 
+from esagent.backends.base import Distributed
 from esagent.errors import EnvironmentFailure
 from esagent.runs.atomic import replacing, reporting, write_json
 from esagent.runs.jsonio import parse
@@ -74,6 +75,8 @@ def write_snapshot(folder: Path, step: int, backend: Saveable, seal: str = "") -
     snapshot = Snapshot(step, target, sha256, backend.digest())
     note = {"step": step, "sha256": sha256, "bytes": size, "digest": snapshot.digest}
     write_json(target.with_suffix(".json"), sealed(note, seal))
+    if isinstance(backend, Distributed):
+        backend.kept(target)
     return snapshot
 
 

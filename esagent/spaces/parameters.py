@@ -60,13 +60,17 @@ class Parameters:
         """The tensors that act in a request to `module`."""
         return tuple(tensor for tensor in self.tensors if tensor.owner in ("", module))
 
+    def reach(self, module: str) -> frozenset[str]:
+        """The blocks that act in a request to `module`."""
+        if module not in self._near:
+            self._near[module] = frozenset(block.name for block in self.partition.blocks(self.of(module)))
+        return self._near[module]
+
     def effective(self, module: str, perturbation: Perturbation | None) -> Perturbation | None:
         """What of a perturbation reaches `module`: None when its parameters are the centre's."""
         if perturbation is None:
             return None
-        if module not in self._near:
-            self._near[module] = frozenset(block.name for block in self.partition.blocks(self.of(module)))
-        near = self._near[module]
+        near = self.reach(module)
         sigma = {name: value for name, value in sorted(perturbation.sigma.items()) if value != 0.0 and name in near}
         return replace(perturbation, sigma=sigma) if sigma else None
 

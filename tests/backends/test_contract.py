@@ -22,6 +22,7 @@ from esagent.spaces.registry import make_space
 from esagent.spaces.weights import Weights
 from tests.helpers.tiny import HYBRID, make_tiny
 from tests.helpers.vector import MODULES, VectorBackend
+from tests.ray.contract import POOLS
 
 
 def hf(kind: str, **space: object) -> Backend:
@@ -66,7 +67,7 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
 }
 
 
-@pytest.fixture(params=BACKENDS.values(), ids=BACKENDS)
+@pytest.fixture(params=[*(pytest.param(make, id=name) for name, make in BACKENDS.items()), *POOLS])
 def make(request: pytest.FixtureRequest) -> Callable[[], Backend]:
     return request.param
 

@@ -143,6 +143,9 @@ def test_a_step_that_costs_nothing_would_never_end_a_run() -> None:
 
 
 def test_sums_leave_out_what_a_row_does_not_say() -> None:
+    assert "message_bytes" not in total([ROW])
+    sent = [{**ROW, "message_bytes": 5, "text_bytes": 7}, ROW, {**ROW, "message_bytes": 6, "text_bytes": None}]
+    assert (total(sent)["message_bytes"], total(sent)["text_bytes"]) == (11, 7)
     sums = total([ROW, {**ROW, "shared_tokens": 7, "trajectory_tokens": None, "flops": "x"}])
     assert (sums["episodes"], sums["prompt_tokens"], sums["shared_tokens"], sums["flops"]) == (8, 140, 7, 5.0)
     assert total([])["episodes"] == 0

@@ -64,6 +64,10 @@ class HFBackend:
         """The blocks of the space's partition."""
         return self.space.parameters.blocks()
 
+    def reach(self, module: str) -> frozenset[str]:
+        """The blocks that act in a request to `module`."""
+        return self.space.parameters.reach(module)
+
     @torch.inference_mode()
     def generate(self, requests: Sequence[Request], members: Sequence[Perturbation]) -> list[Completion]:
         """Answer all requests, in order; identical ones once."""

@@ -47,6 +47,10 @@ class SyntheticBackend:
         """The blocks of the partition."""
         return self.parameters.blocks()
 
+    def reach(self, module: str) -> frozenset[str]:
+        """The blocks that act in a request to `module`."""
+        return self.parameters.reach(module)
+
     def skill(self, module: str, perturbation: Perturbation | None = None) -> float:
         """p of `module` at the centre, or under a perturbation of it."""
         if module in self._at_rest:

@@ -1,0 +1,1 @@
+"""Many workers, each with a backend of its own, behind the one seam: see backend.py."""
