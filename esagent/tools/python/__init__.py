@@ -1,0 +1,6 @@
+"""Running Python that a model wrote: `make_sandbox(kind, limits).run(code)`."""
+
+from esagent.tools.python.base import Limits, Outcome, PythonSandbox, Reason, SandboxError
+from esagent.tools.python.choose import KINDS, make_sandbox
+
+__all__ = ["KINDS", "Limits", "Outcome", "PythonSandbox", "Reason", "SandboxError", "make_sandbox"]

@@ -1,0 +1,28 @@
+"""unsafe: programs run in a plain process of this user. Only when asked for by name.
+
+Each program is forked from a Python that has numpy and sympy loaded, in a process group and a scratch folder of its
+own, with limits on its address space, processor time, file size and open files; at the limit of wall-clock time the
+process group is killed.
+
+What is not covered is everything else: a program can read and write the files of this user, use the network, kill other
+processes, leave its process group and so outlive its limit, and start processes without end. It is for programs you
+would run yourself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from esagent.tools.python.base import Limits
+from esagent.tools.python.worker import INSIDE, as_json, python_line
+
+
+def missing() -> str:
+    """Nothing ever is."""
+    return ""
+
+
+def command(limits: Limits) -> Sequence[str]:
+    """Arguments of the process."""
+    return [sys.executable, *python_line(f"inside.zygote.main({as_json(limits)}, False)", str(INSIDE.parent))]
