@@ -18,8 +18,8 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "heldout")
 REWARDS = ("graded", "answer")
 
 PROMPT = (
-    "Combine the numbers {numbers} with + - * / and parentheses so that the result is {target}. Use each number exactly "
-    "once. Write the expression between answer tags, like this: <answer>(1 + 2) / 3</answer>"
+    "Combine the numbers {numbers} with + - * / and parentheses so that the result is {target}. Use each number "
+    "exactly once. Write the expression between answer tags, like this: <answer>(1 + 2) / 3</answer>"
 )
 
 _PATIENCE = 2000
@@ -90,7 +90,7 @@ class CountdownFamily:
         return Trajectory((Turn("synthesizer", task.prompt, Completion(answer)),), answer)
 
     def validate(self) -> list[str]:
-        """Every row, or 100 drawn tasks a split: gold scores 1; empty, copied and junk answers 0."""
+        """Every row, or 40 drawn tasks a split: gold scores 1; empty, copied and junk answers 0."""
         return [problem for split in SPLITS for task in self._some(split) for problem in self._problems(task)]
 
     def _drawn(self, split: Split, seed: int, n: int) -> list[Task]:
@@ -112,7 +112,7 @@ class CountdownFamily:
         return Task(f"countdown-{place}", self.name, split, prompt, self._tools, payload)
 
     def _some(self, split: Split) -> Sequence[Task]:
-        return self.tasks(split, 0, len(self._rows[split]) if self._rows else 100)
+        return self.tasks(split, 0, len(self._rows[split]) if self._rows else 40)
 
     def _problems(self, task: Task) -> Iterator[str]:
         tries = {"gold": (self.gold(task), 1.0)}

@@ -89,7 +89,7 @@ class MathFamily:
 
     def env(self, task: Task) -> Calls:
         """The Python tool, for `calls` calls."""
-        return Calls(self._python.tool, self.calls)
+        return Calls(self._python, self.calls)
 
     def score(self, task: Task, trajectory: Trajectory) -> Score:
         """The reward of reward.py. Raises CheckerError when two answers could not be compared (checker.py)."""

@@ -4,11 +4,11 @@ R = answer + 0.1 tool + format, in [-1, 1.1]:
 
     answer   1 when the answer is right
     tool     1 when it is right and at least one tool call ran
-    format   0 when the answer stands boxed, marked or alone and every tool call could be read;
-             -0.5 when the answer had to be looked for in prose, or a call could not be read; -1 when there is no answer
+    format   0 when the answer stands boxed, marked or alone and every tool call could be read; -0.5 when the answer
+             had to be looked for in prose, or a call could not be read; -1 when there is no answer
 
-The paper gives the values of `format` but not what they are for; that part is our definition. An episode's reward lies in
-[0, 1] here and junk earns 0, so there are two ways to report R, and the plain answer:
+The paper gives the values of `format` but not what they are for; that part is our definition. An episode's reward lies
+in [0, 1] here and junk earns 0, so there are two ways to report R, and the plain answer:
 
     graded   max(0, R) / 1.1. Equal to R up to scale for every right answer; all wrong answers earn 0.
     copes    (R + 1) / 2.1, affine in R: z-scored rewards, and so the steps of an evolution strategy, are the paper's.
