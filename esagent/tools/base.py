@@ -13,7 +13,7 @@ from typing import Any
 from esagent.core.episode import ToolResult, ToolSpec
 
 MAX_TEXT = 300
-"""Longest argument or result, in characters."""
+"""Longest argument or result, in characters, unless a tool says otherwise."""
 
 MAX_ITEMS = 100
 """Longest list argument, in items."""
@@ -42,12 +42,14 @@ class Tool:
     parameters: by name, in the order of positional arguments.
     function: takes the parsed values in that order (None for an absent optional one), returns the output text, raises
     ToolError.
+    longest: result, in characters.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Parameter]
     function: Callable[..., str]
+    longest: int = MAX_TEXT
 
     @property
     def spec(self) -> ToolSpec:
@@ -66,8 +68,8 @@ class Tool:
             output = self.function(*self._values(arguments))
         except ToolError as error:
             return ToolResult(False, f"{self.name}: {error}")
-        if len(output) > MAX_TEXT:
-            return ToolResult(False, f"{self.name}: the result is longer than {MAX_TEXT} characters")
+        if len(output) > self.longest:
+            return ToolResult(False, f"{self.name}: the result is longer than {self.longest} characters")
         return ToolResult(True, output)
 
     def meanings(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,5 +2,6 @@
 
 from esagent.tools.python.base import Limits, Outcome, PythonSandbox, Reason, SandboxError
 from esagent.tools.python.choose import KINDS, make_sandbox
+from esagent.tools.python.tool import make_python
 
-__all__ = ["KINDS", "Limits", "Outcome", "PythonSandbox", "Reason", "SandboxError", "make_sandbox"]
+__all__ = ["KINDS", "Limits", "Outcome", "PythonSandbox", "Reason", "SandboxError", "make_python", "make_sandbox"]

@@ -50,7 +50,7 @@ class SandboxError(Exception):
 
 
 class PythonSandbox(Protocol):
-    """Runs programs one after the other, each from a clean state: nothing that one defines or breaks reaches the next."""
+    """Runs programs one after the other, each from a clean state: what one defines or breaks does not reach another."""
 
     name: str
 

@@ -1,11 +1,11 @@
 """bwrap: programs run in CPython with numpy and sympy, behind bubblewrap. Linux on x86_64 or aarch64.
 
-One bubblewrap holds a zygote: namespaces for users, processes, mounts, network, IPC and host name; a root that holds the
-Python library, numpy, sympy and the system's shared libraries, read-only, and nothing else of this machine: no home, no
-/etc, no /proc, no programs but Python. The zygote forks per program (`inside/jail.py`): a PID namespace and an empty
-/tmp of its own, no capability, a filter that refuses sockets, mounts, shared memory and other unneeded system calls,
-limits on address space, processor time, files and processes, and a watch over the processes and the memory of all of
-them together. At a limit the whole PID namespace is killed. `random` and `numpy.random` start from seed 0.
+One bubblewrap holds a zygote: namespaces for users, processes, mounts, network, IPC and host name; a root that holds
+the Python library, numpy, sympy and the system's shared libraries, read-only, and nothing else of this machine: no
+home, no /etc, no /proc, no programs but Python. The zygote forks per program (`inside/jail.py`): a PID namespace and an
+empty /tmp of its own, no capability, a filter that refuses sockets, mounts, shared memory and other unneeded system
+calls, limits on address space, processor time, files and processes, and a watch over the processes and the memory of
+all of them together. At a limit the whole PID namespace is killed. `random` and `numpy.random` start from seed 0.
 
 What is not covered: an error in the kernel that a program can reach through the calls it has. Two programs of different
 sandboxes share the machine: one can be slow because of the other, up to its own limits. The system's shared libraries
@@ -26,10 +26,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from esagent.tools.python.base import Limits
+from esagent.tools.python.pair import LARGE, Pair
 from esagent.tools.python.worker import INSIDE, as_json, python_line
 
-PACKAGES = ("numpy", "sympy", "mpmath")
-"""Packages that programs can import, where they are installed; the last is part of sympy."""
+PACKAGES = (*LARGE, "mpmath")
+"""Packages that programs can import, where they are installed; sympy needs the last."""
 
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -45,9 +46,13 @@ def missing() -> str:
     return ""
 
 
-def command(limits: Limits) -> Sequence[str]:
-    """Arguments of the process."""
-    call = python_line(f"inside.zygote.main({as_json(limits)}, True)", _ROOM, _ROOM_PACKAGES)
+def make(limits: Limits) -> Pair:
+    """The sandbox, not started."""
+    return Pair("bwrap", _command, limits)
+
+
+def _command(packages: Sequence[str], limits: Limits) -> list[str]:
+    call = python_line(f"inside.zygote.main({as_json(limits)}, {list(packages)}, True)", _ROOM, _ROOM_PACKAGES)
     return [shutil.which("bwrap") or "bwrap", *_walls(), "--", _interpreter(), "-S", *call]
 
 

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Protocol
 
 from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.tools.python import bwrap, monty, unsafe
 from esagent.tools.python.base import Limits, PythonSandbox, SandboxError
-from esagent.tools.python.worker import Worker
 
-_MODULES = {"monty": monty, "bwrap": bwrap, "unsafe": unsafe}
+
+class _Startable(PythonSandbox, Protocol):
+    def start(self) -> None: ...
+
+
+class _Kind(Protocol):
+    """What each of the modules offers."""
+
+    def missing(self) -> str: ...
+    def make(self, limits: Limits) -> _Startable: ...
+
+
+_MODULES: Mapping[str, _Kind] = {"monty": monty, "bwrap": bwrap, "unsafe": unsafe}
 
 KINDS = ("auto", *_MODULES)
 
@@ -28,12 +41,12 @@ def make_sandbox(kind: str = "auto", limits: Limits = Limits()) -> PythonSandbox
     module = _MODULES[kind]
     if lacking := module.missing():
         raise EnvironmentFailure(f"python sandbox {kind!r}: {lacking}")
-    worker = Worker(kind, module.command, limits)
+    sandbox = module.make(limits)
     try:
-        worker.start()
+        sandbox.start()
     except SandboxError as error:
         raise EnvironmentFailure(str(error)) from error
-    return worker
+    return sandbox
 
 
 def _first_installed() -> str:

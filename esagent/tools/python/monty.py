@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
 
 from esagent.tools.python.base import Limits
-from esagent.tools.python.worker import INSIDE, as_json, python_line
+from esagent.tools.python.worker import INSIDE, Worker, as_json, python_line
 
 
 def missing() -> str:
@@ -28,6 +27,10 @@ def missing() -> str:
     return "pydantic-monty is not installed (pip install pydantic-monty)"
 
 
-def command(limits: Limits) -> Sequence[str]:
-    """Arguments of the process."""
+def make(limits: Limits) -> Worker:
+    """The sandbox, not started."""
+    return Worker("monty", _command, limits)
+
+
+def _command(limits: Limits) -> list[str]:
     return [sys.executable, *python_line(f"inside.monty.main({as_json(limits)})", str(INSIDE.parent))]

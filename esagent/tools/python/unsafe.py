@@ -1,6 +1,6 @@
 """unsafe: programs run in a plain process of this user. Only when asked for by name.
 
-Each program is forked from a Python that has numpy and sympy loaded, in a process group and a scratch folder of its
+Each program is forked from a Python that runs already, in a process group and a scratch folder of its
 own, with limits on its address space, processor time, file size and open files; at the limit of wall-clock time the
 process group is killed.
 
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from esagent.tools.python.base import Limits
+from esagent.tools.python.pair import Pair
 from esagent.tools.python.worker import INSIDE, as_json, python_line
 
 
@@ -23,6 +24,11 @@ def missing() -> str:
     return ""
 
 
-def command(limits: Limits) -> Sequence[str]:
-    """Arguments of the process."""
-    return [sys.executable, *python_line(f"inside.zygote.main({as_json(limits)}, False)", str(INSIDE.parent))]
+def make(limits: Limits) -> Pair:
+    """The sandbox, not started."""
+    return Pair("unsafe", _command, limits)
+
+
+def _command(packages: Sequence[str], limits: Limits) -> list[str]:
+    call = f"inside.zygote.main({as_json(limits)}, {list(packages)}, False)"
+    return [sys.executable, *python_line(call, str(INSIDE.parent))]

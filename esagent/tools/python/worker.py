@@ -7,12 +7,10 @@ that process with everything it started; and a process whose caller is gone ends
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -47,8 +45,6 @@ ENVIRONMENT = {
 }
 """All of a sandbox's environment: nothing of the caller's, no keys, and sets in the same order in every process."""
 
-Command = Callable[[Limits], Sequence[str]]
-
 
 def python_line(call: str, *folders: str) -> list[str]:
     """Arguments of a Python that makes `call` on a module of the package `inside`. `folders` go onto its path."""
@@ -68,7 +64,7 @@ class Worker:
     and answers each {"code": ...} with an `Outcome` or {"failed": why}.
     """
 
-    def __init__(self, name: str, command: Command, limits: Limits) -> None:
+    def __init__(self, name: str, command: Callable[[Limits], Sequence[str]], limits: Limits) -> None:
         self.name = name
         self.limits = limits
         self._command = command
@@ -105,7 +101,7 @@ class Worker:
         """See `PythonSandbox.close`."""
         with self._lock:
             self._closed = True
-            self._stop()
+            self._stop(patience=1.0)
 
     def _start(self) -> None:
         if self._closed:
@@ -113,11 +109,11 @@ class Worker:
         if self._process:
             return
         ours, theirs = socket.socketpair()
-        self._complaints = tempfile.TemporaryFile()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = subprocess.Popen(
                 list(self._command(self.limits)),
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
                 env=ENVIRONMENT,
@@ -168,18 +164,16 @@ class Worker:
         lines = self._complaints.read(1 << 16).decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
-    def _stop(self) -> None:
+    def _stop(self, patience: float = 0.0) -> None:
+        """End the process: by itself, as its caller is gone, within `patience` seconds, else by killing its group."""
         if self._socket:
             self._socket.close()
         if self._process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         if self._complaints:
             self._complaints.close()
         self._process = self._socket = self._complaints = None
-
-
-def plain_python() -> str:
-    """The interpreter behind any virtual environment, as a real path."""
-    return os.path.realpath(sys.executable)

@@ -48,7 +48,8 @@ class Jail:
         self._call("unshare", _NEWPID)
 
     def confine(self) -> None:
-        """In the child: a mount namespace with an empty scratch folder, then no capability and the filter."""
+        """In the child: a session and a mount namespace with an empty scratch folder, no capability, the filter."""
+        os.setsid()  # signals to a process group cross PID namespaces: the zygote must not be in this one
         self._call("unshare", _NEWNS)
         self._call("mount", b"tmpfs", b"/tmp", b"tmpfs", _NOSUID_NODEV, self._options)
         header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
@@ -92,7 +93,7 @@ class Jail:
 
 
 def _process_limit(processes: int) -> int | None:
-    """RLIMIT_NPROC, above what `used` tells apart and with room for init and the zygote; None where it would count more.
+    """RLIMIT_NPROC, above the limit that the watch keeps so that it sees who breaks it; None where it counts others.
 
     Before Linux 5.14 it counts the processes that the user has on the whole machine.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import socket
 from typing import Any, Literal
 
@@ -35,7 +36,9 @@ def main(limits: dict[str, Any]) -> None:
     _limit_resources(limits)
     seconds = float(limits["seconds"])
     pool = pydantic_monty.Monty(
-        max_processes=1, request_timeout=seconds + _GRACE, feed_duration_limit_grace=_GRACE, turn_duration_limit_grace=None
+        max_processes=1,
+        request_timeout=seconds + _GRACE,
+        feed_duration_limit_grace=_GRACE,
     )
     with pool:
         send(control, {"ready": []})
@@ -46,13 +49,16 @@ def main(limits: dict[str, Any]) -> None:
 def run(pool: pydantic_monty.Monty, code: str, limits: dict[str, Any]) -> dict[str, Any]:
     """The reply for one program."""
     printed: list[str] = []
-    count = 0
+    count, worker = 0, None
 
     def take(stream: Literal["stdout", "stderr"], text: str) -> None:
         nonlocal count
-        if count <= limits["output_chars"]:
-            printed.append(text)
-            count += len(text)
+        if count > limits["output_chars"]:
+            return
+        printed.append(text)
+        count += len(text)
+        if count > limits["output_chars"] and worker:
+            os.kill(worker, signal.SIGKILL)  # Monty itself would let it print until its time is over
 
     reason, line = "", ""
     bounds: pydantic_monty.ResourceLimits = {
@@ -63,6 +69,7 @@ def run(pool: pydantic_monty.Monty, code: str, limits: dict[str, Any]) -> dict[s
     try:
         with pool.checkout(limits=bounds, os_policy={"random_start": {"seed": 0}}) as session:
             session.feed_run(_SHOW)
+            worker = session.worker_pid
             session.feed_run(_shown(code), print_callback=take)
     except pydantic_monty.MontyCrashedError as error:
         reason, line = ("time", "") if error.timed_out else ("killed", "the interpreter crashed")
@@ -76,7 +83,7 @@ def run(pool: pydantic_monty.Monty, code: str, limits: dict[str, Any]) -> dict[s
 
 
 def _shown(code: str) -> str:
-    """`code` that shows the value of its last line inside, so that no value of a program ever crosses to this process."""
+    """`code` that shows the value of its last line itself, so that no value ever crosses to this process."""
     parts = split(code)
     if parts is None:
         return f"{code}\nNone"  # Monty's own parser says what is wrong, or knows newer syntax

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import os
 import sys
@@ -26,8 +27,12 @@ def run(code: str, errors: int) -> None:
         raw = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
         output = io.TextIOWrapper(raw, "utf-8", "replace", line_buffering=True)
         sys.stdout = sys.stderr = output
-        status = _attempt(lambda: _execute(code), errors)
-        status = _attempt(lambda: _finish(output), errors) or status
+        ended = _attempt(lambda: _execute(code))
+        finished = _attempt(lambda: _finish(output))
+        reason, line = ended if ended[0] else finished
+        status = STATUS[reason]
+        with contextlib.suppress(OSError):  # when the program closed it, there is no line
+            os.write(errors, line.encode(errors="replace"))
     except MemoryError:
         status = STATUS["memory"]
     finally:
@@ -54,24 +59,19 @@ def _finish(output: TextIO) -> None:
     output.flush()
 
 
-def _attempt(action: Callable[[], None], errors: int) -> int:
-    """The status of `action`; its error line goes to `errors`."""
+def _attempt(action: Callable[[], None]) -> tuple[str, str]:
+    """Reason and error line of `action`; both are empty when it succeeds."""
     try:
         action()
     except SystemExit as end:
         if end.code in (None, 0):
-            return STATUS[""]
-        reason, line = "error", f"SystemExit: {end.code}"[:200] if isinstance(end.code, (int, str)) else "SystemExit"
+            return "", ""
+        return "error", f"SystemExit: {end.code}"[:200] if isinstance(end.code, (int, str)) else "SystemExit"
     except BaseException as error:
         reason, line = reason_of(error), _describe(error)
         error.__traceback__ = None  # its frames hold the program's memory, which the rest may need
-    else:
-        return STATUS[""]
-    try:
-        os.write(errors, line.encode(errors="replace"))
-    except OSError:
-        pass  # the program closed it: then there is no line
-    return STATUS[reason]
+        return reason, line
+    return "", ""
 
 
 def _describe(error: BaseException) -> str:

@@ -73,7 +73,7 @@ _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def program() -> bytes:
-    """The filter for this machine, as an array of struct sock_filter. Raises OSError on a machine that is not listed."""
+    """The filter for this machine, as an array of struct sock_filter. Raises OSError for a machine not listed."""
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"there is no system call filter for {machine}")

@@ -1,4 +1,4 @@
-"""The zygote: a Python with numpy and sympy loaded that forks once per program, watches it, and says how it ended.
+"""The zygote: a Python that forks once per program, watches it, and says how it ended.
 
 It alone holds the connection to the caller; what a program prints goes through a pipe that the zygote reads, so nothing
 printed can be taken for a reply.
@@ -25,8 +25,8 @@ from .jail import Jail
 from .verdict import READY, STATUS, limit_line, reply
 
 PRELOADED = (
-    *("numpy", "sympy", "bisect", "cmath", "collections", "copy", "dataclasses", "datetime", "decimal", "fractions"),
-    *("functools", "heapq", "itertools", "json", "math", "operator", "random", "re", "statistics", "string", "typing"),
+    *("bisect", "cmath", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "itertools"),
+    *("json", "math", "operator", "random", "re", "statistics", "string", "typing"),
 )
 
 _TICK = 0.01
@@ -35,11 +35,14 @@ _TICK = 0.01
 _REASONS = {status: reason for reason, status in STATUS.items()}
 
 
-def main(limits: dict[str, Any], jailed: bool) -> None:
-    """Answer the caller, who is connected to standard input, until it closes the connection."""
+def main(limits: dict[str, Any], packages: list[str], jailed: bool) -> None:
+    """Answer the caller, who is connected to standard input, until it closes the connection.
+
+    packages: loaded beside `PRELOADED`, where they are installed.
+    """
     control = socket.socket(fileno=os.dup(0))
     loaded = []
-    for name in PRELOADED:
+    for name in (*PRELOADED, *packages):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
             loaded.append(name)
@@ -124,12 +127,13 @@ class Zygote:
         program.run(code, 3)
 
     def _watch(self, pid: int, printed: Printed, deadline: float) -> tuple[int | None, str]:
-        """Wait for the end of a program or for a limit: its wait status, or the reason to kill it ("gone": no caller)."""
+        """Wait for its end or a limit: its wait status, or None and the reason to kill it ("gone": no caller)."""
         pause, look = _TICK, time.monotonic() + _TICK
         while (now := time.monotonic()) < deadline:
-            waiting = [self.control] if printed.ended else [self.control, printed.pipe]
+            caller = self.control.fileno()
+            waiting = [caller] if printed.ended else [caller, printed.pipe]
             ready = select.select(waiting, [], [], min(pause, deadline - now))[0]
-            if self.control in ready:
+            if caller in ready:
                 return None, "gone"  # the caller sends nothing while it waits
             if printed.pipe in ready:
                 printed.read()
