@@ -1,75 +1,64 @@
-"""The Python tool of a mathematics episode: a sandbox that starts with the first call, and a limit on calls."""
+"""The Python tool of a mathematics episode: a sandbox that starts with the first episode, and a limit on calls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from esagent.core.episode import ToolResult, ToolSpec
-from esagent.tools.base import MAX_TEXT, Parameter, Tool, ToolError
-from esagent.tools.python import PythonSandbox, make_sandbox
+from esagent.core.episode import ToolResult
+from esagent.tools.base import Tool
+from esagent.tools.python import Limits, Outcome, PythonSandbox, make_sandbox
+from esagent.tools.python.tool import make_python
 from esagent.tools.registry import ToolEnvironment
-from esagent.tools.values import described
+
+LIMITS = Limits(output_chars=2000)
+"""Of one program."""
 
 
-class PythonTool:
-    """`python(code)` in a sandbox of one kind, shared by all episodes of a family: no program sees another's state."""
+class LateSandbox:
+    """A `PythonSandbox` that is not started before it is needed, nor carried along in a pickle.
+
+    kind: of `make_sandbox`.
+    """
 
     def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._sandbox: PythonSandbox | None = None
-        self.tool = Tool(
-            name="python",
-            description="Run a Python program; print what you want to see.",
-            parameters={"code": Parameter(described("string", "Python statements or one expression"), _code)},
-            function=self._run,
-        )
+        self.name = kind
+        self._started: PythonSandbox | None = None
 
-    @property
-    def spec(self) -> ToolSpec:
-        """The tool as shown to a model."""
-        return self.tool.spec
+    def start(self) -> PythonSandbox:
+        """Start it unless it runs. Raises ConfigError for its kind, EnvironmentFailure if there is none here."""
+        self._started = self._started or make_sandbox(self.name, LIMITS)
+        return self._started
 
-    def start(self) -> None:
-        """Start the sandbox unless it runs. Raises ConfigError for its kind, EnvironmentFailure if there is none."""
-        self._sandbox = self._sandbox or make_sandbox(self._kind)
+    def run(self, code: str) -> Outcome:
+        """See `PythonSandbox.run`."""
+        return self.start().run(code)
 
-    def __reduce__(self) -> tuple[type[PythonTool], tuple[str]]:
-        return PythonTool, (self._kind,)
+    def close(self) -> None:
+        """Stop it, if it runs; it may be started again."""
+        if self._started:
+            self._started.close()
+        self._started = None
 
-    def _run(self, code: str) -> str:
-        self.start()
-        assert self._sandbox is not None
-        outcome = self._sandbox.run(code)
-        text = outcome.output.strip()
-        if not outcome.ok:
-            raise ToolError(text[-MAX_TEXT:] or outcome.reason)
-        if not text:
-            raise ToolError("the program printed nothing")
-        return text[:MAX_TEXT]
+    def __reduce__(self) -> tuple[type[LateSandbox], tuple[str]]:
+        return LateSandbox, (self.name,)
 
 
-class Calls(ToolEnvironment):
-    """One episode's use of a tool: at most `most` calls, whatever the agent's own limit."""
+def python_tool(sandbox: PythonSandbox) -> Tool:
+    """`python(code)` in `sandbox`."""
+    return make_python(sandbox, LIMITS.output_chars)
 
-    def __init__(self, tool: PythonTool, most: int) -> None:
-        tool.start()
-        super().__init__({tool.tool.name: tool.tool})
+
+class LimitedCalls(ToolEnvironment):
+    """One episode's use of its tools: at most `most` calls, whatever the agent's own limit."""
+
+    def __init__(self, tools: Mapping[str, Tool], most: int) -> None:
+        super().__init__(tools)
         self._left = self._most = most
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Run the tool, if a call is left. Raises SandboxError when the sandbox itself fails."""
+        """Run a tool, if a call is left. Raises SandboxError when the sandbox itself fails."""
         if self._left == 0:
             return ToolResult(False, f"no call is left; there were {self._most}")
         self._left -= 1
         return super().call(name, arguments)
-
-
-def _code(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ToolError("must be text")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ToolError("holds half of a surrogate pair") from error
-    return value

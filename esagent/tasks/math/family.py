@@ -13,7 +13,7 @@ from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError
 from esagent.tasks.base import Split
 from esagent.tasks.math.checker import Checker
-from esagent.tasks.math.environment import Calls, PythonTool
+from esagent.tasks.math.environment import LateSandbox, LimitedCalls, python_tool
 from esagent.tasks.math.exact import compare, for_algebra
 from esagent.tasks.math.generators import GENERATORS, Generator
 from esagent.tasks.math.reading import read_answer
@@ -61,7 +61,7 @@ class MathFamily:
     ) -> None:
         _check(level, path, generators, reward, calls, seconds)
         self.level, self.reward, self.calls = level, reward, calls
-        self._python = PythonTool(sandbox)
+        self._sandbox = LateSandbox(sandbox)
         self._checker = Checker(seconds)
         self._generators: Mapping[str, Generator] = {}
         self._rows: Mapping[Split, Sequence[Row]] = {}
@@ -87,9 +87,10 @@ class MathFamily:
                 raise ConfigError(f"task: math/{self.level} has {len(found)} {split} tasks, {n} were asked for")
         return list(found.values())
 
-    def env(self, task: Task) -> Calls:
-        """The Python tool, for `calls` calls."""
-        return Calls(self._python, self.calls)
+    def env(self, task: Task) -> LimitedCalls:
+        """The Python tool, for `calls` calls. All episodes share its sandbox, where no program sees another's state."""
+        self._sandbox.start()
+        return LimitedCalls({"python": python_tool(self._sandbox)}, self.calls)
 
     def score(self, task: Task, trajectory: Trajectory) -> Score:
         """The reward of reward.py. Raises CheckerError when two answers could not be compared (checker.py)."""
@@ -149,7 +150,7 @@ class MathFamily:
 
     def _task(self, place: str, split: Split, question: str, payload: Mapping[str, Any], kind: str) -> Task:
         prompt = f"{question} {self._ask}".strip()
-        return Task(f"math-{place}", self.name, split, prompt, (self._python.spec,), payload, kind)
+        return Task(f"math-{place}", self.name, split, prompt, (python_tool(self._sandbox).spec,), payload, kind)
 
     def _equal(self, given: str, gold: str) -> bool:
         exactly = compare(given, gold)
