@@ -8,6 +8,7 @@ from fractions import Fraction
 from esagent.core.episode import Completion, Score, Task, Trajectory, Turn
 from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.countdown.puzzles import Puzzle, draw, load, owner
 from esagent.tasks.countdown.reward import read, reward, solves
@@ -37,6 +38,12 @@ class CountdownFamily:
     """
 
     name = "countdown"
+    about = About(
+        summary="numbers to combine into a target, as in ES at Scale",
+        source="generated from a seed, or task.path=FILE",
+        licence="MIT as esagent, or that of the file",
+        splits=dict.fromkeys(SPLITS, "without end, or as the file has"),
+    )
 
     def __init__(
         self,

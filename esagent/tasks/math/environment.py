@@ -7,7 +7,7 @@ from typing import Any
 
 from esagent.core.episode import ToolResult
 from esagent.tools.base import Tool
-from esagent.tools.python import Limits, Outcome, PythonSandbox, make_sandbox
+from esagent.tools.python import Limits, Outcome, PythonSandbox, bwrap, make_sandbox, monty
 from esagent.tools.python.tool import make_python
 from esagent.tools.registry import ToolEnvironment
 
@@ -42,6 +42,11 @@ class LateSandbox:
 
     def __reduce__(self) -> tuple[type[LateSandbox], tuple[str]]:
         return LateSandbox, (self.name,)
+
+
+def no_sandbox() -> str:
+    """What has to be installed before programs can run; "" when they can."""
+    return monty.missing() and bwrap.missing() and monty.missing()
 
 
 def python_tool(sandbox: PythonSandbox) -> Tool:

@@ -11,9 +11,10 @@ from typing import Any
 from esagent.core.episode import Completion, Score, Task, ToolCall, Trajectory, Turn
 from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.math.checker import Checker
-from esagent.tasks.math.environment import LateSandbox, LimitedCalls, python_tool
+from esagent.tasks.math.environment import LateSandbox, LimitedCalls, no_sandbox, python_tool
 from esagent.tasks.math.exact import compare, for_algebra
 from esagent.tasks.math.generators import GENERATORS, Generator
 from esagent.tasks.math.reading import read_answer
@@ -44,6 +45,14 @@ class MathFamily:
     """
 
     name = "math"
+    about = About(
+        summary="questions with one exact answer, and a Python tool to work it out with",
+        source="procedural: generated from a seed; other levels: task.path=FILE, or a hub",
+        licence="procedural: MIT as esagent, gsm_symbolic Apache-2.0; gsm8k, math500: MIT; amc, aime: docs/tasks-math.md",
+        levels=LEVELS,
+        splits=dict.fromkeys(SPLITS, "without end, or as the file has"),
+        missing=no_sandbox,
+    )
 
     def __init__(
         self,
