@@ -46,7 +46,7 @@ class LateSandbox:
 
 def no_sandbox() -> str:
     """What has to be installed before programs can run; "" when they can."""
-    return monty.missing() and bwrap.missing() and monty.missing()
+    return monty.missing() if bwrap.missing() else ""
 
 
 def python_tool(sandbox: PythonSandbox) -> Tool:

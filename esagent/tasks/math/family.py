@@ -48,7 +48,7 @@ class MathFamily:
     about = About(
         summary="questions with one exact answer, and a Python tool to work it out with",
         source="procedural: generated from a seed; other levels: task.path=FILE, or a hub",
-        licence="procedural: MIT as esagent, gsm_symbolic Apache-2.0; gsm8k, math500: MIT; amc, aime: docs/tasks-math.md",
+        licence="procedural: MIT as esagent (gsm_symbolic: Apache-2.0); gsm8k, math500: MIT; others: see the docs",
         levels=LEVELS,
         splits=dict.fromkeys(SPLITS, "without end, or as the file has"),
         missing=no_sandbox,

@@ -122,21 +122,21 @@ _VALIDATION = (
     Template(
         "layers",
         "A crate holds {a} layers of {b} rows with {c} {things} each. How many {things} are in it?",
-        ((3, 12), (4, 15), (4, 20)),
+        ((3, 30), (4, 40), (4, 50)),
         "{a} * {b} * {c}",
         lambda a, b, c: a * b * c,
     ),
     Template(
         "bus",
         "{a} people sit in a bus. {b} get on, then {c} get off. How many sit in it now?",
-        ((20, 60), (5, 30), (3, 19)),
+        ((20, 90), (5, 50), (3, 19)),
         "{a} + {b} - {c}",
         lambda a, b, c: a + b - c,
     ),
     Template(
         "cube minus",
         "Subtract {b} from the third power of {a}. What do you get?",
-        ((4, 20), (5, 60)),
+        ((4, 40), (5, 99)),
         "{a} ** 3 - {b}",
         lambda a, b: a**3 - b,
     ),
@@ -150,7 +150,7 @@ _VALIDATION = (
     Template(
         "two readers",
         "{name} reads {a} pages a day, a friend reads {b}. How many pages more has {name} read after {c} days?",
-        ((30, 90), (8, 29), (3, 25)),
+        ((30, 90), (8, 29), (3, 50)),
         "{a} * {c} - {b} * {c}",
         lambda a, b, c: a * c - b * c,
     ),
@@ -209,7 +209,7 @@ _HELDOUT = (
     Template(
         "clock",
         "A film of {a} hours and {b} minutes is shown {c} times. How many minutes is that altogether?",
-        ((1, 4), (5, 59), (2, 20)),
+        ((2, 9), (5, 59), (2, 20)),
         "({a} * 60 + {b}) * {c}",
         lambda a, b, c: (a * 60 + b) * c,
     ),
