@@ -30,7 +30,7 @@ def _from_file(rows: Sequence[Mapping[str, object]], make: Callable[[Path], Task
 
 
 def math_rows() -> TaskFamily:
-    """300 questions with answers of many kinds, no two of them near-duplicates, split by hash."""
+    """400 questions with answers of many kinds, no two of them near-duplicates, split by hash."""
     answers = (
         "{n}",
         r"\frac{{{n}}}{{7}}",
@@ -39,7 +39,7 @@ def math_rows() -> TaskFamily:
         r"\text{{word}}",
     )
     rows = []
-    for n in range(300):
+    for n in range(400):
         words = [f"{name}{n}" for name in ("alpha", "beta", "gamma", "delta", "rho", "phi")]
         words = [word.translate(_LETTERS) for word in words]
         rows.append({"problem": f"Find {' '.join(words)} of the figure.", "answer": answers[n % 5].format(n=n + 2)})
@@ -47,8 +47,8 @@ def math_rows() -> TaskFamily:
 
 
 def countdown_rows() -> TaskFamily:
-    """300 puzzles of three numbers without solutions, split by their numbers."""
-    rows = [{"numbers": [n + 1, 2 * n + 5, 3], "target": str((n + 1) * 3 + 2 * n + 5)} for n in range(300)]
+    """400 puzzles of three numbers without solutions, split by their numbers."""
+    rows = [{"numbers": [n + 1, 2 * n + 5, 3], "target": str((n + 1) * 3 + 2 * n + 5)} for n in range(400)]
     return _from_file(rows, lambda path: CountdownFamily(str(path)))
 
 

@@ -48,11 +48,11 @@ def read_answer(text: str) -> Reading | None:
     if boxed is not None:
         return Reading(boxed, True) if boxed else None
     for candidate in (_marked(text), text):
-        if is_value(candidate):
-            return Reading(_bare(candidate), True)
+        if is_value(candidate) and (value := _bare(candidate)):
+            return Reading(value, True)
     formulas = [next(filter(None, match.groups())) for match in _FORMULA.finditer(text)]
-    if formulas and is_value(formulas[-1]):
-        return Reading(_bare(formulas[-1]), False)
+    if formulas and is_value(formulas[-1]) and (value := _bare(formulas[-1])):
+        return Reading(value, False)
     number = stated_number(text)
     return Reading(str(number), False) if number is not None else None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from esagent.agents.react import ReactAgent
-from esagent.rollout import rollout, unscored_tasks
+from esagent.rollout import UnscoredError, rollout, unscored_tasks
 from esagent.tasks.math import MathFamily, checker
 from esagent.tasks.math.checker import Checker, CheckerError
 from tests.agents.scripted import ScriptedBackend
@@ -92,10 +92,10 @@ def test_an_answer_that_could_not_be_compared_is_unscored() -> None:
         lambda request: next((text for p, text in said.items() if p in request.prompt), " Answer: 1")
     )
     family._checker.equal = _hanging  # type: ignore[method-assign]
-    episodes = rollout(ReactAgent(), family, backend, (), tasks * 1)
+    episodes = rollout(ReactAgent(), family, backend, (), tasks)
     assert [episode.score.unscored for episode in episodes] == [True, False]
     assert "CheckerError" in episodes[0].score.reason
-    with pytest.raises(Exception, match="could not be scored"):
+    with pytest.raises(UnscoredError, match="could not be scored"):
         unscored_tasks(episodes)
 
 
