@@ -170,7 +170,8 @@ class MathFamily:
         yield from (self._row_task(row, split) for row in self._rows.get(split, ()))
         for name, generator in self._generators.items():
             for kind in generator.kinds(split):
-                made = (self._problem_task(name, kind, split, key("validate", at), "check") for at in range(_PATIENCE))
+                place = f"check-{split}-{kind.replace(' ', '-')}"
+                made = (self._problem_task(name, kind, split, key("validate", at), place) for at in range(_PATIENCE))
                 task = next(filter(None, made), None)
                 if task is None:
                     raise RuntimeError(f"math: no values fit template {kind!r} of {name}")

@@ -13,14 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esagent.agents.react import ReactAgent
 from esagent.config import check, names
+from esagent.core.episode import Request
 from esagent.errors import ConfigError, EnvironmentFailure
+from esagent.rollout import rollout
 from esagent.tasks.base import Split
 from esagent.tasks.math import MathFamily, family, rows, symbolic
 from esagent.tasks.math.generators import GENERATORS
 from esagent.tasks.math.templates import TEMPLATES
 from esagent.tasks.neighbours import near_duplicates
 from esagent.tasks.toolbox.draw import split_of
+from tests.agents.scripted import ScriptedBackend
 from tests.helpers.data import data
 
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -84,6 +88,21 @@ def test_an_episode_has_five_calls_and_then_no_more() -> None:
     assert [result.output for result in results[:5]] == ["1", "2", "3", "4", "5"]
     assert not results[5].ok
     assert results[5].output == "no call is left; there were 5"
+
+
+def test_a_single_policy_solves_every_template_with_its_formula() -> None:
+    made = MathFamily()
+    tasks = [task for split in SPLITS for task in made._one_each(split)]
+    codes = {task.prompt: task.payload["code"] for task in tasks}
+
+    def policy(request: Request) -> str:
+        asked, _, seen = request.prompt.partition("\nObservation: ")
+        if seen:
+            return f" That is it.\nAnswer: {seen.partition(chr(10))[0]}"
+        return f" I compute it.\nAction: python({next(code for prompt, code in codes.items() if prompt in asked)})"
+
+    episodes = rollout(ReactAgent(), made, ScriptedBackend(policy), (), tasks)
+    assert [episode.score.reward for episode in episodes] == [1.0] * 25
 
 
 @pytest.mark.parametrize(
