@@ -18,7 +18,9 @@ _FRAC = re.compile(r"\\[dtc]?frac(?![a-zA-Z])")
 _SHORT_FRAC = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|(\d))")
 _DEGREES = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|°")
 _ASSIGNED = re.compile(r"^[a-zA-Z]\s*=(?=[^=]*$)")
-_UNIT = re.compile(r"\s*\\(?:text|mbox|mathrm|textbf|textnormal)\s*\{[^{}\d]*[a-zA-Z][^{}\d]*\}(?:\^\{?[23]\}?)?$")
+_UNIT = re.compile(
+    r"\s*\\(?:text|mbox|mathrm|textbf|textnormal)\s*\{(?!\s*[eij]\s*\})[^{}\d]*[a-zA-Z][^{}\d]*\}(?:\^\{?[23]\}?)?$"
+)
 _UNIT_WORDS = re.compile(r"(?<=[\d}])(?:\s+[a-zA-Z]{2,}(?:\^?[23])?){1,3}$")
 _SCALES = re.compile(r"hundred|thousand|million|billion|trillion|dozen|percent|pct|half|third|quarter", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)", re.ASCII)

@@ -136,7 +136,7 @@ _VALIDATION = (
     Template(
         "cube minus",
         "Subtract {b} from the third power of {a}. What do you get?",
-        ((4, 40), (5, 99)),
+        ((5, 40), (5, 99)),
         "{a} ** 3 - {b}",
         lambda a, b: a**3 - b,
     ),
