@@ -72,7 +72,7 @@ def for_algebra(text: str) -> str:
     A letter set upright is the letter ("\\mathrm{e}" is e), "and" and "or" are commas, "percent" is \\%.
     """
     found = _LETTER.sub(r"\1", _PERCENT.sub(r"\\%", _tidy(text)))
-    return _AND.sub(", ", _UNIT_WORDS.sub("", _UNIT.sub("", found)))
+    return _AND.sub(", ", found if _SCALES.search(found) else _UNIT_WORDS.sub("", _UNIT.sub("", found)))
 
 
 def _rounded(text: str, other: Fraction) -> bool:
