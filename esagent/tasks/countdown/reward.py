@@ -1,7 +1,7 @@
 """The reward of countdown, after ES at Scale (arXiv 2509.24372): R = answer + 0.1 format, here R / 1.1 in [0, 1].
 
     answer   1 when the answer is an expression of the given numbers, each used exactly once, whose value is the target
-    format   1 when the answer is an expression and nothing else, in <answer> tags or without;
+    format   1 when the answer is nothing but an expression, in <answer> tags or, with two numbers or more, without;
              0.5 when an <answer> with an expression stands among other text; 0.1 when only a reasoning block was closed
 
 The published code demands a <think> block for the whole of `format`; here a model may reason or not, since agents
@@ -38,6 +38,8 @@ def read(answer: str, raw: str) -> Found:
     tagged = _TAGS.findall(answer)
     if not tagged:
         expression = parse(answer)
+        if expression and len(expression.numbers) == 1:
+            expression = None  # the target said again; in tags the published code counts it as well formed
         return Found(expression, 1.0 if expression else _REASONED * ("</think>" in raw))
     expression = parse(tagged[-1])
     alone = len(tagged) == 1 and not _TAGS.sub("", answer).strip()

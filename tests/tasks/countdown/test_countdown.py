@@ -125,6 +125,7 @@ def _reward(answer: str, raw: str | None = None, family: CountdownFamily | None 
         ("<answer>3 * 8 * 3 / 3 + 8 - 8</answer>", 0.1),
         ("<answer>8 / (8 - 8)</answer>", 0.1),
         ("<answer>24</answer> or so", 0.05),
+        ("24", 0.0),
         ("8 / (3 - 8 / 3) = 24", 0.0),
         ("<answer>twenty-four</answer>", 0.0),
         ("<answer>8 / (3 - 8 / 3)", 0.0),
