@@ -19,7 +19,8 @@ fields such as {question}. The template's last line is the cue. A template line 
 
 Paragraphs above the marker are separated by blank lines. One that holds a line starting with the cue is an example, any
 other an instruction. {tools} in an instruction lists the task's tools. A paragraph whose first line is `@name` is shown
-only for tasks that offer the tool of that name (`@name name`: all of them); the line itself is never shown.
+only for tasks that offer the tool of that name (`@name name`: all of them), one below a bare `@` only for tasks without
+tools; the line itself is never shown.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class Prompt:
     """One module's prompt.
 
-    shared: the paragraphs above the marker, each with the names of the tools it is about.
+    shared: the paragraphs above the marker, each with the names of the tools it is about: none where it is about the
+    lack of tools, None where it is about all tasks.
     template: the lines below the marker.
     """
 
-    shared: tuple[tuple[frozenset[str], str], ...]
+    shared: tuple[tuple[frozenset[str] | None, str], ...]
     template: tuple[str, ...]
 
     def prefix(self, tools: Sequence[ToolSpec]) -> str:
@@ -84,7 +86,7 @@ class Prompt:
 
     def _paragraphs(self, tools: Sequence[ToolSpec]) -> list[str]:
         offered = {tool.name for tool in tools}
-        shown = [text for about, text in self.shared if about <= offered]
+        shown = [text for about, text in self.shared if about is None or (about <= offered if about else not offered)]
         return [text.replace("{tools}", signatures(tools)) if "{tools}" in text else text for text in shown]
 
 
@@ -130,7 +132,7 @@ def parse_prompt(text: str, fields: frozenset[str]) -> Prompt:
     return Prompt(tuple(_paragraph(text.strip()) for text in paragraphs if text.strip()), template)
 
 
-def _paragraph(text: str) -> tuple[frozenset[str], str]:
+def _paragraph(text: str) -> tuple[frozenset[str] | None, str]:
     """A paragraph with the tools its first line, `@name name`, makes it depend on."""
     first, _, rest = text.partition("\n")
-    return (frozenset(first[1:].split()), rest) if first.startswith("@") else (frozenset(), text)
+    return (frozenset(first[1:].split()), rest) if first.startswith("@") else (None, text)

@@ -34,6 +34,7 @@ from esagent.errors import ConfigError
 from esagent.models.registry import architecture, place
 from esagent.runs.parent import parent_problems
 
+_HUB = re.compile(r"[\w.-]+/[\w.-]+(?<!\.jsonl)")
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -146,18 +147,25 @@ def _task(config: Config) -> Iterator[str]:
     for option in sorted(set(task.options) - set(known)):
         takes = f"{', '.join(known)} alone" if known else "none"
         yield f"task.options.{option}: task={task.name} takes {takes}; set task.target for a family of your own"
-    if task.name == "toolbox":
-        yield from _one_of("task.level", task.level, names.LEVELS)
+    if levels := names.TASK_LEVELS.get(task.name):
+        yield from _one_of("task.level", task.level, levels)
     elif task.level != TaskConfig.level:
         yield f"task.level={task.level}: task={task.name} has no levels; leave it out"
     if task.name != "jsonl" and task.scorer:
         yield f"task.scorer={task.scorer}: task={task.name} scores by itself; choose task=jsonl"
-    if task.name == "jsonl" and not task.path:
-        yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
-    elif task.name == "jsonl" and not is_file(str(task.path)):
+    yield from _path(task)
+
+
+def _path(task: TaskConfig) -> Iterator[str]:
+    if task.path is None:
+        if task.name == "jsonl":
+            yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
+    elif task.name not in names.TASK_FILES:
+        yield f"task.path={task.path}: task={task.name} reads no file; choose {', '.join(names.TASK_FILES)}"
+    elif task.name == "jsonl" and not is_file(task.path):
         yield f"task.path={task.path}: no such file"
-    elif task.name != "jsonl" and task.path:
-        yield f"task.path={task.path}: task={task.name} reads no file; choose task=jsonl"
+    elif not (is_file(task.path) or is_folder(task.path) or (task.name == "math" and _HUB.fullmatch(task.path))):
+        yield f"task.path={task.path}: no such file or folder"
 
 
 def _algorithm(config: Config) -> Iterator[str]:

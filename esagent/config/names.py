@@ -7,7 +7,7 @@ from __future__ import annotations
 
 BACKENDS = ("hf", "synthetic", "ray")
 AGENTS = ("modular", "react", "chain")
-TASKS = ("toolbox", "jsonl", "synthetic")
+TASKS = ("toolbox", "jsonl", "math", "countdown", "synthetic")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = (
     *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
@@ -39,7 +39,18 @@ LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
 """Tool calls that the longest tasks of a toolbox level need."""
 
-TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools"), "synthetic": ()}
+MATH_LEVELS = ("procedural", "gsm8k", "math500", "amc", "aime")
+TASK_LEVELS = {"toolbox": LEVELS, "math": MATH_LEVELS}
+TASK_FILES = ("jsonl", "math", "countdown")
+"""Families that read `task.path`, if one is given."""
+
+TASK_OPTIONS = {
+    "toolbox": ("weights",),
+    "jsonl": ("question", "answer", "split", "shares", "tools"),
+    "math": ("generators", "reward", "calls", "sandbox", "shares", "subset", "ask", "seconds"),
+    "countdown": ("sizes", "highest", "targets", "reward", "shares", "tools"),
+    "synthetic": (),
+}
 """`task.options` of the families that ship."""
 
 MODULES = {

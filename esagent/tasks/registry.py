@@ -11,13 +11,17 @@ from esagent.config.schema import TaskConfig
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 from esagent.tasks.base import TaskFamily
+from esagent.tasks.countdown import CountdownFamily
 from esagent.tasks.jsonl import JsonlFamily
+from esagent.tasks.math import MathFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
 
 FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {
     "toolbox": ToolboxFamily,
     "jsonl": JsonlFamily,
+    "math": MathFamily,
+    "countdown": CountdownFamily,
     "synthetic": SyntheticFamily,
 }
 
@@ -41,6 +45,10 @@ def make_family(config: TaskConfig) -> TaskFamily:
         if not config.path:
             raise ConfigError("task.path: task=jsonl needs a file, task.path=questions.jsonl")
         settings = {"path": config.path, "scorer": config.scorer or "exact"}
+    if config.name == "math":
+        settings = {"level": config.level, "path": config.path}
+    if config.name == "countdown":
+        settings = {"path": config.path}
     if config.name == "synthetic":
         settings = {"modules": config.chain.modules, "graded": config.chain.graded}
     taken = [name for name in inspect.signature(make).parameters if name not in settings]

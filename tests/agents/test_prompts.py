@@ -61,10 +61,10 @@ def test_tools_are_appended_only_where_the_prompt_does_not_show_them() -> None:
 
 
 def test_an_example_about_tools_is_shown_where_the_task_offers_them() -> None:
-    text = "@add\nQ: one\nA: 1\n\n@add times\nQ: both\nA: 2\n\nQ: any\nA: 3\n--- task ---\nA:"
+    text = "@add\nQ: one\nA: 1\n\n@add times\nQ: both\nA: 2\n\n@\nQ: none\nA: 0\n\nQ: any\nA: 3\n--- task ---\nA:"
     prompt = parse_prompt(text, frozenset())
     times = ToolSpec("times", "", {})
-    assert prompt.prefix([]) == "Q: any\nA: 3"
+    assert prompt.prefix([]) == "Q: none\nA: 0\n\nQ: any\nA: 3"
     assert prompt.prefix([T]) == "Q: one\nA: 1\n\nQ: any\nA: 3"
     assert prompt.prefix([times, T]) == "Q: one\nA: 1\n\nQ: both\nA: 2\n\nQ: any\nA: 3"
 
