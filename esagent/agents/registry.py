@@ -14,7 +14,7 @@ from esagent.agents.modular import agent as modular
 from esagent.agents.react import ReactAgent
 from esagent.agents.react import agent as react
 from esagent.config.files import user_path
-from esagent.config.schema import AgentConfig, PromptStyle
+from esagent.config.schema import AgentConfig, PromptStyle, TaskConfig
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 
@@ -22,17 +22,25 @@ AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": 
 PROMPTS: Mapping[str, Path] = {"modular": modular.PROMPTS, "react": react.PROMPTS}
 
 
-def prompts_folder(config: AgentConfig) -> Path | None:
-    """Where the prompt files of a configured agent lie; None for an agent of the user's own."""
-    if config.target:
+def prompts_folder(config: AgentConfig, task: TaskConfig) -> Path | None:
+    """Where the prompt files of a configured agent lie; None for an agent that has none.
+
+    Those that ship for a family of tasks, where it has its own, lie in a folder of its name beside the others.
+    """
+    if config.target or config.name not in PROMPTS:
         return None
-    return user_path(config.prompts) if config.prompts else PROMPTS[config.name]
+    if config.prompts:
+        return user_path(config.prompts)
+    folder = PROMPTS[config.name]
+    own = folder / task.name
+    return own if task.target is None and task.name and own.is_dir() else folder
 
 
-def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Agent:
+def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw, task: TaskConfig | None = None) -> Agent:
     """The agent of a configuration.
 
     style: how the model wants to be asked, `raw` few-shot text or `chat` messages (`auto` is decided by the model).
+    task: what it will work on, which may bring prompts of its own; the toolbox by default.
     `config.target` (my_module:MyAgent) is called with `config.options` alone; the agents that ship take them as further
     keyword arguments (max_new_tokens).
     Raises ConfigError.
@@ -44,8 +52,9 @@ def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Age
         near = difflib.get_close_matches(config.name, AGENTS, n=1, cutoff=0.0)
         raise ConfigError(f"agent.name: there is no agent {config.name!r}; did you mean {near[0]!r}?")
     settings: dict[str, Any] = {"max_turns": config.max_turns, "style": "chat" if style is PromptStyle.chat else "raw"}
-    if config.prompts:
-        settings["prompts"] = user_path(config.prompts)
+    folder = prompts_folder(config, task or TaskConfig())
+    if folder is not None:
+        settings["prompts"] = folder
     if config.constrained:
         if config.name != "modular":
             raise ConfigError(f"agent.constrained: {config.name} asks no closed question; use agent=modular")

@@ -144,7 +144,7 @@ def _task(config: Config) -> Iterator[str]:
     for option in sorted(set(task.options) - set(known)):
         takes = f"{', '.join(known)} alone" if known else "none"
         yield f"task.options.{option}: task={task.name} takes {takes}; set task.target for a family of your own"
-    if task.name == "toolbox":
+    if task.name in names.HOPS:
         yield from _one_of("task.level", task.level, names.LEVELS)
     elif task.level != TaskConfig.level:
         yield f"task.level={task.level}: task={task.name} has no levels; leave it out"
@@ -245,8 +245,8 @@ def _space(config: Config) -> Iterator[str]:
 
 
 def _turns(config: Config) -> Iterator[str]:
-    hops = names.TOOLBOX_HOPS.get(config.task.level, 0)
-    if config.task.target is None and config.task.name == "toolbox" and config.agent.max_turns < hops:
+    hops = names.HOPS.get(config.task.name, {}).get(config.task.level, 0)
+    if config.task.target is None and config.task.path is None and config.agent.max_turns < hops:
         yield (
             f"agent.max_turns={config.agent.max_turns}: task.level={config.task.level} asks for up to {hops} tool "
             f"calls; use agent.max_turns={hops}"

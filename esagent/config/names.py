@@ -7,7 +7,7 @@ from __future__ import annotations
 
 BACKENDS = ("hf", "synthetic")
 AGENTS = ("modular", "react", "chain")
-TASKS = ("toolbox", "jsonl", "synthetic")
+TASKS = ("toolbox", "jsonl", "synthetic", "qa")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = (
     *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
@@ -36,10 +36,18 @@ SPACE_SETTINGS = {
 EXPORT_FORMATS = ("peft", "hf", "hooks")
 SPLITS = ("pool", "validation", "heldout")
 LEVELS = ("easy", "medium", "hard")
-TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
-"""Tool calls that the longest tasks of a toolbox level need."""
+HOPS = {
+    "toolbox": {"easy": 2, "medium": 2, "hard": 3},
+    "qa": {"easy": 2, "medium": 2, "hard": 3},
+}
+"""Tool calls that the longest tasks of a family's level need; families without levels are not in it."""
 
-TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools"), "synthetic": ()}
+TASK_OPTIONS = {
+    "toolbox": ("weights",),
+    "jsonl": ("question", "answer", "split", "shares", "tools"),
+    "synthetic": (),
+    "qa": ("weights", "universe", "sections"),
+}
 """`task.options` of the families that ship."""
 
 MODULES = {

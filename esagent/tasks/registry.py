@@ -12,6 +12,7 @@ from esagent.config.target import build_target
 from esagent.errors import ConfigError
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.jsonl import JsonlFamily
+from esagent.tasks.qa import QaFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
 
@@ -19,6 +20,7 @@ FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {
     "toolbox": ToolboxFamily,
     "jsonl": JsonlFamily,
     "synthetic": SyntheticFamily,
+    "qa": QaFamily,
 }
 
 _METHODS = ("tasks", "env", "score", "gold", "validate")
