@@ -101,7 +101,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     from esagent.models.registry import resolve
 
     model = resolve(config.model)
-    agent = make_agent(config.agent, style(config.model, load_tokenizer(model.folder)), config.task)
+    agent = make_agent(config.agent, style(config.model, load_tokenizer(model.folder)))
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
     dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")

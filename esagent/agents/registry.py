@@ -14,33 +14,33 @@ from esagent.agents.modular import agent as modular
 from esagent.agents.react import ReactAgent
 from esagent.agents.react import agent as react
 from esagent.config.files import user_path
-from esagent.config.schema import AgentConfig, PromptStyle, TaskConfig
+from esagent.config.schema import AgentConfig, PromptStyle
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 
 AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent, "chain": ChainAgent}
 PROMPTS: Mapping[str, Path] = {"modular": modular.PROMPTS, "react": react.PROMPTS}
 
+PROMPT_SETS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
+    "qa": {},
+}
+"""Prompts for one sort of task, beside an agent's own: token budgets per agent. The files lie in a folder of the set's
+name beside the agent's code."""
 
-def prompts_folder(config: AgentConfig, task: TaskConfig) -> Path | None:
-    """Where the prompt files of a configured agent lie; None for an agent that has none.
 
-    Those that ship for a family of tasks, where it has its own, lie in a folder of its name beside the others.
-    """
-    if config.target or config.name not in PROMPTS:
+def prompts_folder(config: AgentConfig) -> Path | None:
+    """Where the prompt files of a configured agent lie; None for an agent of the user's own."""
+    if config.target:
         return None
-    if config.prompts:
-        return user_path(config.prompts)
-    folder = PROMPTS[config.name]
-    own = folder / task.name
-    return own if task.target is None and task.name and own.is_dir() else folder
+    if config.prompts in PROMPT_SETS:
+        return PROMPTS[config.name].parent / config.prompts
+    return user_path(config.prompts) if config.prompts else PROMPTS[config.name]
 
 
-def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw, task: TaskConfig | None = None) -> Agent:
+def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Agent:
     """The agent of a configuration.
 
     style: how the model wants to be asked, `raw` few-shot text or `chat` messages (`auto` is decided by the model).
-    task: what it will work on, which may bring prompts of its own; the toolbox by default.
     `config.target` (my_module:MyAgent) is called with `config.options` alone; the agents that ship take them as further
     keyword arguments (max_new_tokens).
     Raises ConfigError.
@@ -52,8 +52,7 @@ def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw, task: 
         near = difflib.get_close_matches(config.name, AGENTS, n=1, cutoff=0.0)
         raise ConfigError(f"agent.name: there is no agent {config.name!r}; did you mean {near[0]!r}?")
     settings: dict[str, Any] = {"max_turns": config.max_turns, "style": "chat" if style is PromptStyle.chat else "raw"}
-    folder = prompts_folder(config, task or TaskConfig())
-    if folder is not None:
+    if folder := config.prompts and prompts_folder(config):
         settings["prompts"] = folder
     if config.constrained:
         if config.name != "modular":
@@ -62,7 +61,16 @@ def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw, task: 
     unknown = sorted(set(config.options) - {"max_new_tokens"})
     if unknown:
         raise ConfigError(f"agent.options: {config.name} takes max_new_tokens, not {', '.join(unknown)}")
-    return make(**settings, **config.options)
+    return make(**settings, **_options(config, style))
+
+
+def _options(config: AgentConfig, style: PromptStyle) -> Mapping[str, Any]:
+    """The agent's options; a prompt set raises the budgets of raw models, whose own come first."""
+    budgets = PROMPT_SETS.get(config.prompts or "", {}).get(config.name, {})
+    own = config.options.get("max_new_tokens", {})
+    if style is PromptStyle.chat or not budgets or not isinstance(own, Mapping):
+        return config.options
+    return {**config.options, "max_new_tokens": {**budgets, **own}}
 
 
 def _checked(target: str, agent: Any) -> Any:

@@ -35,6 +35,12 @@ SPACE_SETTINGS = {
 
 EXPORT_FORMATS = ("peft", "hf", "hooks")
 SPLITS = ("pool", "validation", "heldout")
+SPLIT_NAMES = {"test": "heldout"}
+"""Other names of splits on the command line."""
+
+TASK_SPLITS = ("train", "validation", "heldout")
+"""Splits of a family; a run's pool is drawn from train."""
+
 LEVELS = ("easy", "medium", "hard")
 HOPS = {
     "toolbox": {"easy": 2, "medium": 2, "hard": 3},

@@ -18,11 +18,11 @@ def test_names_are_those_of_the_registries() -> None:
     assert tuple(law.value for law in Noise) == LAWS
 
 
-def test_levels_and_their_hops_are_those_of_the_toolbox() -> None:
-    assert set(names.LEVELS) == set(LEVELS)
-    assert {level: max(i + 1 for i, share in enumerate(LEVELS[level].hops) if share) for level in LEVELS} == (
-        names.TOOLBOX_HOPS
-    )
+@pytest.mark.parametrize(("family", "levels"), [("toolbox", LEVELS), ("qa", qa.LEVELS)])
+def test_levels_and_their_hops_are_those_of_the_families(family: str, levels: Mapping[str, Any]) -> None:
+    assert set(names.LEVELS) == set(levels)
+    longest = {level: max(i + 1 for i, share in enumerate(levels[level].hops) if share) for level in levels}
+    assert longest == names.HOPS[family]
 
 
 def test_modules_are_those_of_the_agents() -> None:

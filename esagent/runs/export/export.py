@@ -133,7 +133,7 @@ def describe(trained: Trained, format: str) -> dict[str, Any]:
 
 def _copy_prompts(state: State, modules: Sequence[str], folder: Path) -> None:
     """The prompt files of the agent's modules, where the agent is one that ships."""
-    source = prompts_folder(state.config.agent, state.config.task)
+    source = prompts_folder(state.config.agent)
     if source is None:
         return
     folder.mkdir()

@@ -84,7 +84,7 @@ def load_trained(state: State) -> Trained:
     if state.manifest.get("model_hash") != base.hash:
         raise ConfigError(f"{state.run.path} was trained on other weights than those that lie in {base.folder} now")
     prompt_style = style(config.model, load_tokenizer(base.folder))
-    agent = make_agent(config.agent, prompt_style, config.task)
+    agent = make_agent(config.agent, prompt_style)
     try:
         device = pick_device(config.backend.device)
     except EnvironmentFailure:  # a run of another machine; its snapshots can be read anywhere

@@ -1,4 +1,4 @@
-"""Exact match and F1 of an answer, normalised as SQuAD does (arXiv 1606.05250): lower case, no articles, no punctuation."""
+"""Exact match and F1 of an answer, both without case, articles and punctuation, as of SQuAD (arXiv 1606.05250)."""
 
 from __future__ import annotations
 

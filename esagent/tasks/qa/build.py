@@ -54,9 +54,9 @@ def build(
 ) -> Task:
     """The question that `found`, the walk of `chain` from `start`, answers.
 
-    payload: `chain`, `start`, `wordings` (the sentences used, slots open), and the gold `plan`, `steps` (what each of its
-    steps must say, see plans.py), `calls` (name, `resolved` arguments, `result`), `documents` (titles of the articles
-    that the answer rests on) and `answer`.
+    payload: `chain`, `start`, `wordings` (the sentences used, slots open), and the gold `plan`, `steps` (what each of
+    its steps must say, see plans.py), `calls` (name, `resolved` arguments, `result`), `documents` (titles of the
+    articles that the answer rests on) and `answer`.
     """
     prompt, wordings, plan = _write(chain, start, draw)
     calls = [

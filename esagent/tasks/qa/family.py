@@ -15,6 +15,7 @@ from typing import Any, get_args
 from esagent.core.episode import Score, Task, ToolResult, Trajectory
 from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.grading import read_weights
 from esagent.tasks.qa.build import build, search_tools, walk
@@ -75,6 +76,13 @@ class QaFamily:
     """
 
     name = "qa"
+    about = About(
+        summary="questions about a fictional universe, one to three searches of its encyclopedia each",
+        source="generated from a seed",
+        licence="MIT, as esagent",
+        levels=tuple(LEVELS),
+        splits={"train": "1,648 to 2,140", "validation": "1,260 to 1,684", "heldout": "1,560 to 2,065"},
+    )
 
     def __init__(
         self,

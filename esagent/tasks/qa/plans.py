@@ -1,7 +1,7 @@
 """Plans: the relations of a question in the order in which they must be followed, one step each.
 
-A step cannot be compared with a gold sentence word by word. It is right when it means the hop in its place: it holds one
-of the relation's cue words, the name that the question gives for its hop, and neither a name nor a cue that only
+A step cannot be compared with a gold sentence word by word. It is right when it means the hop in its place: it holds
+one of the relation's cue words, the name that the question gives for its hop, and neither a name nor a cue that only
 another hop has.
 """
 

@@ -27,8 +27,8 @@ FIRST_YEAR, LAST_YEAR = 1700, 1999
 class World:
     """One universe. No two of its things have the same name.
 
-    facts: name -> relation -> value, of direct relations. kinds: name -> its section. indices: the search index of every
-    section, and of all of them under `EVERYTHING`.
+    facts: name -> relation -> value, of direct relations. kinds: name -> its section. indices: the search index of
+    every section, and of all of them under `EVERYTHING`.
     """
 
     facts: Mapping[str, Mapping[str, str]]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from esagent.core.episode import Score, Task, Trajectory
 from esagent.core.noise import key
 from esagent.errors import ConfigError
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.grading import read_weights
 from esagent.tasks.toolbox.build import build
@@ -34,6 +35,13 @@ class ToolboxFamily:
     """
 
     name = "toolbox"
+    about = About(
+        summary="short questions over eight tools that run for real, one to three calls each",
+        source="generated from a seed",
+        licence="MIT, as esagent",
+        levels=tuple(LEVELS),
+        splits=dict.fromkeys(SPLITS, "without end"),
+    )
 
     def __init__(self, level: str = "easy", weights: Mapping[str, float] | None = None) -> None:
         if level not in LEVELS:
