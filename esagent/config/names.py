@@ -48,6 +48,9 @@ HOPS = {
 }
 """Tool calls that the longest tasks of a family's level need; families without levels are not in it."""
 
+PROMPT_SETS = ("qa",)
+"""Sets of prompts that ship beside those of an agent itself."""
+
 TASK_OPTIONS = {
     "toolbox": ("weights",),
     "jsonl": ("question", "answer", "split", "shares", "tools"),
