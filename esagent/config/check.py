@@ -149,13 +149,17 @@ def _task(config: Config) -> Iterator[str]:
         yield from _one_of("task.level", task.level, names.LEVELS)
     elif task.level != TaskConfig.level:
         yield f"task.level={task.level}: task={task.name} has no levels; leave it out"
-    if task.name != "jsonl" and task.scorer:
+    if task.name == "qa" and task.path:
+        yield from _one_of("task.scorer", task.scorer or names.ANSWER_SCORERS[0], names.ANSWER_SCORERS)
+        for option in task.options:
+            yield f"task.options.{option}: is for the generated universe; rows from a file take none"
+    elif task.name != "jsonl" and task.scorer:
         yield f"task.scorer={task.scorer}: task={task.name} scores by itself; choose task=jsonl"
     if task.name == "jsonl" and not task.path:
         yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
-    elif task.name == "jsonl" and not is_file(str(task.path)):
+    elif (task.name == "jsonl" or (task.name == "qa" and task.path)) and not is_file(str(task.path)):
         yield f"task.path={task.path}: no such file"
-    elif task.name != "jsonl" and task.path:
+    elif task.name not in ("jsonl", "qa") and task.path:
         yield f"task.path={task.path}: task={task.name} reads no file; choose task=jsonl"
 
 

@@ -51,6 +51,9 @@ HOPS = {
 PROMPT_SETS = ("qa",)
 """Sets of prompts that ship beside those of an agent itself."""
 
+ANSWER_SCORERS = ("f1", "em")
+"""What task.scorer can be for question-answering rows from a file (task=qa task.path=...)."""
+
 TASK_OPTIONS = {
     "toolbox": ("weights",),
     "jsonl": ("question", "answer", "split", "shares", "tools"),

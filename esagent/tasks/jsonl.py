@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,12 +14,12 @@ from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError, RunError
 from esagent.tasks.about import About
 from esagent.tasks.base import Split
+from esagent.tasks.lines import field, read_lines
 from esagent.tasks.scorers import SCORERS, Scorer, stated_number
 from esagent.tools.registry import ToolEnvironment, make_tools
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 _ALIASES: Mapping[str, Split] = {"test": "heldout", "val": "validation", "dev": "validation", "valid": "validation"}
-_MOST_PROBLEMS = 5
 
 
 class JsonlFamily:
@@ -135,67 +134,23 @@ def _split_of(question: str, shares: Sequence[float]) -> Split:
 
 def _read(path: Path, keys: Mapping[str, str], scorer: str) -> list[tuple[int, str, str, Split | None]]:
     """(line, question, answer, split or None) of every row; a row that repeats an earlier one is left out."""
-    try:
-        # Not splitlines: a text may hold other signs that end a line in Unicode. Some editors begin a file with a mark.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"task.path: cannot read {path}: {error}") from error
-    rows: list[tuple[int, str, str, Split | None]] = []
-    problems: list[str] = []
     seen: dict[str, tuple[int, str, Split | None]] = {}
-    for line, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        try:
-            asked, gold, named = _row(text, keys, scorer)
-        except ValueError as error:
-            problems.append(f"{path}, line {line}: {error}")
-            continue
+
+    def row(line: int, given: Mapping[str, Any]) -> tuple[str, str, Split | None] | None:
+        asked, gold = (field(given, keys[name]) for name in ("question", "answer"))
+        if scorer == "number" and stated_number(gold) is None:
+            raise ValueError(f"the answer {gold[-40:]!r} does not state one number, which scorer=number needs")
+        named = named_split(given.get(keys["split"]))
         first, *same = seen.setdefault(asked, (line, gold, named))
-        if first == line:
-            rows.append((line, asked, gold, named))
-        elif same != [gold, named]:
-            problems.append(f"{path}, line {line}: the question of line {first} with another answer or split")
-    if problems:
-        more = len(problems) - _MOST_PROBLEMS
-        raise ConfigError(*problems[:_MOST_PROBLEMS], *([f"{more} more bad rows"] if more > 0 else []))
-    if not rows:
-        raise ConfigError(f"task.path: {path} holds no rows")
-    return rows
+        if first != line and same != [gold, named]:
+            raise ValueError(f"the question of line {first} with another answer or split")
+        return (asked, gold, named) if first == line else None
+
+    return [(line, *found) for line, found in read_lines(path, row) if found]
 
 
-def _row(text: str, keys: Mapping[str, str], scorer: str) -> tuple[str, str, Split | None]:
-    """Read one line. Raises ValueError saying what is wrong with it."""
-    try:
-        row = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error})") from error
-    if not isinstance(row, dict):
-        raise ValueError("not a JSON object")
-    asked, gold = (_field(row, keys[name]) for name in ("question", "answer"))
-    if scorer == "number" and stated_number(gold) is None:
-        raise ValueError(f"the answer {gold[-40:]!r} does not state one number, which scorer=number needs")
-    return asked, gold, _named_split(row.get(keys["split"]))
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _field(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
-        found = ", ".join(map(str, row)) or "nothing"
-        raise ValueError(f"no text under {name!r}; it has {found}")
-    text = str(value).strip()
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"the text under {name!r} holds half of a surrogate pair, which no model can read") from None
-    return text
-
-
-def _named_split(value: Any) -> Split | None:
+def named_split(value: Any) -> Split | None:
+    """The split that a row names, test and dev understood; None for none. Raises ValueError for another name."""
     if value is None:
         return None
     names: Iterator[Split] = (name for name in SPLITS if _ALIASES.get(str(value), value) == name)

@@ -12,7 +12,7 @@ from esagent.config.target import build_target
 from esagent.errors import ConfigError
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.jsonl import JsonlFamily
-from esagent.tasks.qa import QaFamily
+from esagent.tasks.qa import QaFamily, QaFileFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
 
@@ -45,6 +45,8 @@ def make_family(config: TaskConfig) -> TaskFamily:
         settings = {"path": config.path, "scorer": config.scorer or "exact"}
     if config.name == "synthetic":
         settings = {"modules": config.chain.modules, "graded": config.chain.graded}
+    if config.name == "qa" and config.path:
+        make, settings = QaFileFamily, {"path": config.path, "scorer": config.scorer or "f1"}
     taken = [name for name in inspect.signature(make).parameters if name not in settings]
     unknown = [name for name in config.options if name not in taken]
     if unknown:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from esagent.agents.registry import AGENTS
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from esagent.agents.registry import AGENTS, PROMPT_SETS
 from esagent.algorithms.registry import ALGORITHMS
 from esagent.allocation.registry import ALLOCATIONS
 from esagent.config import names
 from esagent.config.schema import Noise
 from esagent.core.laws import LAWS
+from esagent.tasks.qa import family as qa
+from esagent.tasks.qa.file import SCORERS
 from esagent.tasks.toolbox.templates import LEVELS
 
 
 def test_names_are_those_of_the_registries() -> None:
     assert set(names.AGENTS) == set(AGENTS)
+    assert set(names.PROMPT_SETS) == set(PROMPT_SETS)
+    assert tuple(SCORERS) == names.ANSWER_SCORERS
     assert set(names.ALGORITHMS) == set(ALGORITHMS)
     assert set(names.ALLOCATIONS) == set(ALLOCATIONS)
     assert tuple(law.value for law in Noise) == LAWS

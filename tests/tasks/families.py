@@ -10,8 +10,10 @@ from pathlib import Path
 from esagent.config.names import MODULES
 from esagent.tasks.base import TaskFamily
 from esagent.tasks.jsonl import JsonlFamily
+from esagent.tasks.qa import QaFamily, QaFileFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
+from tests.tasks.qa.rows import hotpot, write
 
 
 def jsonl_rows() -> TaskFamily:
@@ -23,10 +25,21 @@ def jsonl_rows() -> TaskFamily:
         return JsonlFamily(path, "number", tools=["calculator"])
 
 
+def qa_rows() -> TaskFamily:
+    """150 rows as of HotpotQA, 50 to a split."""
+    splits = ("train", "validation", "heldout")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [{**hotpot(i), "split": splits[i % 3]} for i in range(150)]
+        return QaFileFamily(write(Path(folder) / "hotpot.jsonl", rows))
+
+
 FAMILIES: dict[str, Callable[[], TaskFamily]] = {
     "toolbox-easy": lambda: ToolboxFamily("easy"),
     "toolbox-medium": lambda: ToolboxFamily("medium"),
     "toolbox-hard": lambda: ToolboxFamily("hard"),
     "jsonl": jsonl_rows,
     "synthetic": lambda: SyntheticFamily(MODULES["chain"], 0.5),
+    "qa-easy": lambda: QaFamily("easy"),
+    "qa-hard": lambda: QaFamily("hard"),
+    "qa-rows": qa_rows,
 }

@@ -14,12 +14,13 @@ _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
 def normalised(answer: str) -> str:
-    """`answer` in lower case without punctuation, articles and surplus blanks."""
-    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
+    """`answer` in lower case without punctuation, articles and surplus blanks; with them where nothing else is left."""
+    lower = answer.lower()
+    return " ".join(_ARTICLES.sub(" ", lower.translate(_PUNCTUATION)).split()) or " ".join(lower.split())
 
 
 def exact_match(answer: str, accepted: Sequence[str]) -> float:
-    """1 when the answer is one of `accepted`, normalised; an answer of which nothing is left matches none."""
+    """1 when the answer is one of `accepted`, normalised; an empty answer is none of them."""
     given = normalised(answer)
     return float(bool(given) and any(given == normalised(gold) for gold in accepted))
 

@@ -10,15 +10,15 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
 
-from esagent.core.episode import Score, Task, ToolResult, Trajectory
+from esagent.core.episode import Score, Task, Trajectory
 from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError
 from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.grading import read_weights
 from esagent.tasks.qa.build import build, search_tools, walk
+from esagent.tasks.qa.environment import SPLITS, SearchEnvironment, split_of
 from esagent.tasks.qa.junk import junk_trajectories
 from esagent.tasks.qa.relations import RELATIONS, Chain, chains
 from esagent.tasks.qa.score import score_episode
@@ -26,12 +26,6 @@ from esagent.tasks.qa.world import World, make_world
 from esagent.tasks.toolbox.draw import Draw
 from esagent.tasks.toolbox.episodes import gold_trajectory
 from esagent.tools.base import Tool
-from esagent.tools.registry import ToolEnvironment
-
-SPLITS: tuple[Split, ...] = get_args(Split)
-
-MAX_SEARCHES = 3
-"""Searches of one episode; what is asked beyond them finds nothing."""
 
 _MANY = 2000
 """Draws by the level's shares; what is left of a split comes after them."""
@@ -50,21 +44,6 @@ LEVELS: dict[str, Level] = {
     "medium": Level((0.4, 0.6, 0.0), inverse=True),
     "hard": Level((0.1, 0.4, 0.5), inverse=True),
 }
-
-
-class SearchEnvironment(ToolEnvironment):
-    """The search tools of one episode, which run `MAX_SEARCHES` times."""
-
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
-        super().__init__(tools)
-        self._left = MAX_SEARCHES
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Run one search; what is no valid call counts as one too."""
-        if not self._left:
-            return ToolResult(False, f"no more than {MAX_SEARCHES} searches; answer now")
-        self._left -= 1
-        return super().call(name, arguments)
 
 
 class QaFamily:
@@ -115,13 +94,13 @@ class QaFamily:
                 found[chain, start] = task
         return list(found.values())
 
-    def env(self, task: Task) -> ToolEnvironment:
+    def env(self, task: Task) -> SearchEnvironment:
         """The search tools of the task's universe."""
-        return SearchEnvironment(_tools(self.universe, _split(task), self.sections))
+        return SearchEnvironment(_tools(self.universe, split_of(task), self.sections))
 
     def score(self, task: Task, trajectory: Trajectory) -> Score:
         """Graded reward in [0, 1] with signals for planner, selector, caller and synthesizer; see score.py."""
-        return score_episode(task, trajectory, self._world(_split(task)), self.weights)
+        return score_episode(task, trajectory, self._world(split_of(task)), self.weights)
 
     def gold(self, task: Task) -> Trajectory:
         """The fully right episode of a modular agent, its searches really run."""
@@ -201,10 +180,6 @@ class QaFamily:
             reward = self.score(task, junk).reward
             if reward != 0.0:
                 yield f"{where}: the {name} episode scores {reward}"
-
-
-def _split(task: Task) -> Split:
-    return next(split for split in SPLITS if split == task.split)
 
 
 @functools.cache
