@@ -145,8 +145,8 @@ def _task(config: Config) -> Iterator[str]:
     for option in sorted(set(task.options) - set(known)):
         takes = f"{', '.join(known)} alone" if known else "none"
         yield f"task.options.{option}: task={task.name} takes {takes}; set task.target for a family of your own"
-    if task.name in names.HOPS:
-        yield from _one_of("task.level", task.level, names.LEVELS)
+    if levels := names.TASK_LEVELS.get(task.name):
+        yield from _one_of("task.level", task.level, levels)
     elif task.level != TaskConfig.level:
         yield f"task.level={task.level}: task={task.name} has no levels; leave it out"
     if task.name == "qa" and task.path:
@@ -155,12 +155,17 @@ def _task(config: Config) -> Iterator[str]:
             yield f"task.options.{option}: is for the generated universe; rows from a file take none"
     elif task.name != "jsonl" and task.scorer:
         yield f"task.scorer={task.scorer}: task={task.name} scores by itself; choose task=jsonl"
-    if task.name == "jsonl" and not task.path:
-        yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
-    elif (task.name == "jsonl" or (task.name == "qa" and task.path)) and not is_file(str(task.path)):
+    yield from _path(task)
+
+
+def _path(task: TaskConfig) -> Iterator[str]:
+    if task.path is None:
+        if task.name == "jsonl":
+            yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
+    elif task.name not in names.TASK_FILES:
+        yield f"task.path={task.path}: task={task.name} reads no file; choose {', '.join(names.TASK_FILES)}"
+    elif not is_file(task.path):
         yield f"task.path={task.path}: no such file"
-    elif task.name not in ("jsonl", "qa") and task.path:
-        yield f"task.path={task.path}: task={task.name} reads no file; choose task=jsonl"
 
 
 def _algorithm(config: Config) -> Iterator[str]:

@@ -51,6 +51,10 @@ HOPS = {
 PROMPT_SETS = ("qa",)
 """Sets of prompts that ship beside those of an agent itself."""
 
+TASK_LEVELS = {"toolbox": LEVELS, "qa": LEVELS}
+TASK_FILES = ("jsonl", "qa")
+"""Families that read `task.path`, if one is given."""
+
 ANSWER_SCORERS = ("f1", "em")
 """What task.scorer can be for question-answering rows from a file (task=qa task.path=...)."""
 
