@@ -8,14 +8,25 @@ import pytest
 
 from esagent.core.episode import Completion, Score, Task, ToolCall, Trajectory, Turn
 from esagent.tasks.qa import QaFamily
+from esagent.tasks.qa.build import build, search_tools, walk
+from esagent.tasks.qa.relations import RELATIONS
 from esagent.tasks.qa.world import make_world
+from esagent.tasks.toolbox.draw import Draw
 
 FAMILY = QaFamily("medium")
 WORLD = make_world(0, "train")
-TASKS = FAMILY.tasks("train", 0, 900)
-ONE = next(t for t in TASKS if t.payload["chain"] == ["author"])
-TWO = next(t for t in TASKS if len(t.payload["chain"]) == 2)
-BACK = next(t for t in TASKS if t.payload["chain"] == ["town"])
+TOOLS = search_tools(WORLD, sections=True)
+
+
+def ask(*chain: str) -> Task:
+    """The question that follows `chain` from the first thing from which it leads somewhere."""
+    for start in WORLD.names(RELATIONS[chain[0]].takes):
+        if found := walk(WORLD, chain, start, sections=True):
+            return build(chain, start, found, Draw(1, "train"), "task", TOOLS)
+    raise LookupError(chain)
+
+
+ONE, TWO, BACK = ask("author"), ask("author", "employer"), ask("town")
 
 
 def run(
