@@ -91,7 +91,7 @@ def test_a_long_article_is_cut_to_the_sentences_that_fit_the_query() -> None:
     assert snippet(article, "fish in Lake Orn", 60) == "Lake Orn: The lake is deep. Its fish are blue. Nobody swims."
     assert snippet(article, "who swims", 40) == "Lake Orn: Nobody swims."
     assert snippet(Document("Lake Orn", "Lake Orn is deep."), "fish") == "Lake Orn is deep."
-    assert snippet(Document("", "word " * 100), "fish", 40) == "word word word word word word word..."
+    assert snippet(Document("", "word " * 100), "fish", 40) == "word word word word word word word wo..."
 
 
 @given(st.text(max_size=400), st.text(max_size=40), st.text(max_size=40), st.integers(60, 200))

@@ -84,7 +84,11 @@ def _context(given: Mapping[str, Any]) -> tuple[tuple[Document, ...], tuple[str,
     """Paragraphs, and titles of the supporting ones in the order in which the row names them."""
     value = next((given[name] for name in _CONTEXTS if given.get(name)), [])
     if isinstance(value, Mapping):
+        if len(value["title"]) != len(value["sentences"]):
+            raise TypeError("as many titles as lists of sentences are needed")
         value = list(zip(value["title"], value["sentences"], strict=True))
+    if not isinstance(value, list):
+        raise TypeError(f"{str(value)[:40]!r} is not a list of paragraphs")
     paragraphs, supporting = [], []
     for item in value:
         if isinstance(item, Mapping):
@@ -93,6 +97,8 @@ def _context(given: Mapping[str, Any]) -> tuple[tuple[Document, ...], tuple[str,
             if item.get("is_supporting"):
                 supporting.append(paragraphs[-1].title)
         else:
+            if len(item) != 2:
+                raise TypeError(f"{str(item)[:40]!r} is not a title with sentences")
             title, sentences = item
             joined = sentences if isinstance(sentences, str) else " ".join(map(_text, sentences))
             paragraphs.append(Document(_text(title), _text(joined)))

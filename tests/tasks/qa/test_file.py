@@ -59,6 +59,8 @@ def test_shapes_alike(tmp_path: Path) -> None:
         ({"question": "a", "answer": []}, "line 2: no answer under 'answer'"),
         ({"question": "a", "answer": [{}]}, "line 2: no text under 'answer'"),
         ({"question": "a", "answer": "b", "context": "text"}, "line 2: neither of HotpotQA's nor"),
+        ({"question": "a", "answer": "b", "context": [["t"]]}, "line 2: neither of HotpotQA's nor"),
+        ({"question": "a", "answer": "b", "context": {"title": ["t"], "sentences": []}}, "line 2: neither of"),
         ({"question": "a", "answer": "b", "context": [["t", [3]]]}, "line 2: neither of HotpotQA's nor"),
         ({"question": "a", "answer": "b", "context": {"title": ["t"]}}, "line 2: neither of HotpotQA's nor"),
         ({"question": "a", "answer": "b", "supporting_facts": [[]]}, "line 2: neither of HotpotQA's nor"),
