@@ -15,10 +15,11 @@ from pathlib import Path
 
 import typer
 
-from esagent.config.names import EVAL_SETTINGS, GROUPS, SPLITS
+from esagent.config.names import EVAL_SETTINGS, GROUPS, SPLIT_NAMES, SPLITS, TASK_SPLITS
 from esagent.config.paths import schema_paths
 
 _EVAL_OPTIONS = ("state", "split", "n", "k", "temperature")
+_TASK_OPTIONS = ("split", "n")
 
 VARIABLE = "_ESAGENT_COMPLETE"
 """Set by the shell's completion script, to its own name."""
@@ -43,7 +44,7 @@ def complete_evaluated(ctx: typer.Context, incomplete: str) -> list[str]:
     named = any("=" not in text for text in ctx.params.get("what") or ())
     if "=" in incomplete:
         key, _, value = incomplete.partition("=")
-        own = {"split": SPLITS, "state": ("best", "last")}.get(key)
+        own = {"split": (*SPLITS, *SPLIT_NAMES), "state": ("best", "last")}.get(key)
         if own is not None:
             return [f"{key}={choice}" for choice in own if choice.startswith(value)]
         return complete_setting(ctx, incomplete)
@@ -60,10 +61,28 @@ def complete_run(incomplete: str) -> list[str]:
     return _starting(incomplete, ["latest", *names] if names else [])
 
 
-def complete_shown(incomplete: str) -> list[str]:
-    """For `show`: runs, and the evaluations of bare models, as eval/<id>."""
+def complete_listed(incomplete: str) -> list[str]:
+    """For `ls`: `tasks`, and folders."""
+    folders = (f"{path.name}/" for path in sorted(Path(incomplete or ".").parent.glob("*")) if path.is_dir())
+    above = incomplete.rpartition("/")[0]
+    return _starting(incomplete, ["tasks", *(f"{above}/{name}" if above else name for name in folders)])
+
+
+def complete_shown(ctx: typer.Context, incomplete: str) -> list[str]:
+    """For `show`: runs, and the evaluations of bare models, as eval/<id>; or task= and then a family's settings."""
+    given = ctx.params.get("what") or ()
+    if incomplete.partition("=")[0] in _TASK_OPTIONS and "=" in incomplete:
+        return _starting(incomplete, [f"split={name}" for name in (*TASK_SPLITS, *SPLIT_NAMES)])
+    if any(text.startswith("task") for text in given):
+        offered = [text for text in complete_setting(ctx, incomplete) if text.startswith(("task.", "seed"))]
+        return [*(f"{name}=" for name in _TASK_OPTIONS if name.startswith(incomplete)), *offered]
+    if given:
+        return []
+    if "=" in incomplete:
+        return complete_setting(ctx, incomplete)
     evaluations = sorted(Path("runs", "eval").glob("*/eval.json"), reverse=True)
-    return [*complete_run(incomplete), *_starting(incomplete, [f"eval/{path.parent.name}" for path in evaluations])]
+    found = [*complete_run(incomplete), *_starting(incomplete, [f"eval/{path.parent.name}" for path in evaluations])]
+    return [*found, *_starting(incomplete, ["task="])]
 
 
 def complete_study(incomplete: str) -> list[str]:
@@ -76,7 +95,7 @@ def complete_study(incomplete: str) -> list[str]:
 def complete_eval(ctx: typer.Context, incomplete: str) -> list[str]:
     """Evaluations of the run that was named, newest first, and `latest`."""
     # An option that still lacks its value ends the reading of arguments; what was read is in ctx.args then.
-    named = str(ctx.params.get("run") or next(iter(ctx.args), ""))
+    named = str(next(iter(ctx.params.get("what") or ctx.args), ""))
     runs = [path for path in _runs() if named in (path.name, f"{path.parent.name}/{path.name}")]
     folder = next(iter(_runs() if named == "latest" else runs), Path(named))
     found = sorted((path.parent.name for path in folder.glob("evals/*/eval.json")), reverse=True)

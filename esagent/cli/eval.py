@@ -13,7 +13,7 @@ from esagent.cli.environment import prepare
 from esagent.cli.errors import guarded
 from esagent.cli.output import only_data, print_json, to_terminal
 from esagent.cli.train import ConfigDir, Json
-from esagent.config.names import EVAL_SETTINGS, SPLITS
+from esagent.config.names import EVAL_SETTINGS, SPLIT_NAMES, SPLITS
 
 What = Annotated[
     list[str] | None,
@@ -33,7 +33,10 @@ State = Annotated[
     ),
 ]
 Split = Annotated[
-    str, typer.Option("--split", help="Tasks: pool, validation or heldout.", autocompletion=choices(*SPLITS))
+    str,
+    typer.Option(
+        "--split", help="Tasks: pool, validation or heldout (test).", autocompletion=choices(*SPLITS, *SPLIT_NAMES)
+    ),
 ]
 N = Annotated[int | None, typer.Option("--n", help="How many tasks.  [default: as many as the run has]")]
 K = Annotated[int, typer.Option("--k", help="Samples per task, for pass@1 to pass@k; 0: greedy alone.")]
@@ -118,6 +121,7 @@ def _sort(what: Sequence[str], given: Mapping[str, Any]) -> tuple[str | None, li
         problems.append(f"{runs[1]!r}: one run at a time, {runs[0]!r} was named before; settings read key=value")
     if problems:
         raise ConfigError(*problems)
+    options["split"] = SPLIT_NAMES.get(options["split"], options["split"])
     return runs[0] if runs else None, overrides, options
 
 

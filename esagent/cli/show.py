@@ -1,4 +1,4 @@
-"""`esagent show`: a run in full, one of its conversations, or its report page."""
+"""`esagent show`: a run in full, one of its conversations, its report page; or tasks of a family."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ import typer
 from esagent.cli.complete import choices, complete_eval, complete_shown
 from esagent.cli.errors import guarded, tell
 from esagent.cli.output import print_json, to_terminal
+from esagent.cli.tasks import means_tasks, show_tasks
 from esagent.cli.train import Json
-from esagent.config.names import SPLITS
+from esagent.config.names import SPLIT_NAMES, SPLITS
 
 if TYPE_CHECKING:
     from esagent.report.episodes import Wanted
     from esagent.runs.directory import RunDirectory
 
-RunName = Annotated[
-    str,
+What = Annotated[
+    list[str],
     typer.Argument(
-        metavar="RUN",
-        help="Folder of the run, name/run-id, a run id, or latest; or the folder of an evaluation by esagent eval.",
+        metavar="RUN [PATH] | task=FAMILY",
+        help="Folder of the run, name/run-id, a run id, or latest; or the folder of an evaluation by esagent eval. "
+        "With --html then the file, RUN/report.html by default. Or tasks: task=toolbox split=test n=3 task.level=hard.",
         autocompletion=complete_shown,
     ),
-]
-Page = Annotated[
-    Path | None, typer.Argument(metavar="[PATH]", help="With --html: the file.  [default: RUN/report.html]")
 ]
 Episode = Annotated[
     str | None,
@@ -37,7 +36,11 @@ Episode = Annotated[
 Step = Annotated[int | None, typer.Option("--step", min=0, help="... after that many updates.  [default: the last]")]
 SplitName = Annotated[
     str | None,
-    typer.Option("--split", help="... on pool, validation or heldout.", autocompletion=choices(*SPLITS)),
+    typer.Option(
+        "--split",
+        help="... on pool, validation or heldout (test). Of a family: train, validation or heldout (test).",
+        autocompletion=choices(*SPLITS, *SPLIT_NAMES),
+    ),
 ]
 Member = Annotated[int | None, typer.Option("--member", min=0, help="... of a member of that step's population.")]
 Eval = Annotated[
@@ -53,11 +56,11 @@ AgentName = Annotated[
     ),
 ]
 Sample = Annotated[int | None, typer.Option("--sample", min=0, help="... sampled, in that evaluation.")]
+N = Annotated[int | None, typer.Option("--n", help="Of a family: how many tasks.  [default: 3]")]
 
 
 def show(
-    run: RunName,
-    page: Page = None,
+    what: What,
     html: Annotated[bool, typer.Option("--html", help="Write the report page, one self-contained file.")] = False,
     episode: Episode = None,
     step: Step = None,
@@ -66,16 +69,30 @@ def show(
     eval_id: Eval = None,
     agent: AgentName = None,
     sample: Sample = None,
+    n: N = None,
     as_json: Json = False,
 ) -> None:
-    """Show a run: settings, results, modules, files; or one conversation; or write its report page."""
+    """Show a run: settings, results, modules, files; or one conversation; or write its report page.
+
+    Or show tasks of a family, with their gold plan, calls and answer.
+    """
     with guarded():
         from esagent.errors import ConfigError
         from esagent.report.episodes import Wanted
         from esagent.runs.evals import find_eval
         from esagent.runs.find import find_run
 
-        wanted = Wanted(step, split, member, eval_id, agent, sample)
+        if means_tasks(what):
+            if html or episode is not None or (step, member, eval_id, agent, sample) != (None,) * 5:
+                raise ConfigError("tasks of a family take --split, --n and --json; the other options are for a run")
+            show_tasks(what, split, n, as_json=as_json)
+            return
+        run, page = what[0], Path(what[1]) if len(what) > 1 else None
+        if len(what) > 2:
+            raise ConfigError(f"{what[2]!r}: one run at a time, {run!r} was named before")
+        if n is not None:
+            raise ConfigError(f"--n {n}: is for tasks of a family, as in esagent show task=toolbox --n 5")
+        wanted = Wanted(step, SPLIT_NAMES.get(split or "", split), member, eval_id, agent, sample)
         if episode is None and wanted != Wanted():
             raise ConfigError(
                 "--step, --split, --member, --eval, --agent and --sample choose an episode; add --episode N"

@@ -126,10 +126,11 @@ def _agent(config: Config) -> Iterator[str]:
     else:
         if not _TARGET.fullmatch(agent.target):
             yield f"agent.target={agent.target}: must read my_module:MyAgent"
-        for name, value in (("prompts", agent.prompts), ("constrained", agent.constrained or None)):
+        prompts = None if agent.prompts in names.PROMPT_SETS else agent.prompts  # a set comes along with its task
+        for name, value in (("prompts", prompts), ("constrained", agent.constrained or None)):
             if value is not None:
                 yield f"agent.{name}={value}: is for the agents that ship; hand yours agent.options.{name}=..."
-    if agent.prompts is not None and not is_folder(agent.prompts):
+    if agent.prompts is not None and agent.prompts not in names.PROMPT_SETS and not is_folder(agent.prompts):
         yield f"agent.prompts={agent.prompts}: no such folder"
 
 
@@ -151,7 +152,11 @@ def _task(config: Config) -> Iterator[str]:
         yield from _one_of("task.level", task.level, levels)
     elif task.level != TaskConfig.level:
         yield f"task.level={task.level}: task={task.name} has no levels; leave it out"
-    if task.name != "jsonl" and task.scorer:
+    if task.name == "qa" and task.path:
+        yield from _one_of("task.scorer", task.scorer or names.ANSWER_SCORERS[0], names.ANSWER_SCORERS)
+        for option in task.options:
+            yield f"task.options.{option}: is for the generated universe; rows from a file take none"
+    elif task.name != "jsonl" and task.scorer:
         yield f"task.scorer={task.scorer}: task={task.name} scores by itself; choose task=jsonl"
     yield from _path(task)
 
@@ -162,7 +167,7 @@ def _path(task: TaskConfig) -> Iterator[str]:
             yield "task.path=null: task=jsonl needs a file of question/answer rows, as in task.path=questions.jsonl"
     elif task.name not in names.TASK_FILES:
         yield f"task.path={task.path}: task={task.name} reads no file; choose {', '.join(names.TASK_FILES)}"
-    elif task.name == "jsonl" and not is_file(task.path):
+    elif task.name in ("jsonl", "qa") and not is_file(task.path):
         yield f"task.path={task.path}: no such file"
     elif not (is_file(task.path) or is_folder(task.path) or (task.name == "math" and _HUB.fullmatch(task.path))):
         yield f"task.path={task.path}: no such file or folder"
@@ -255,8 +260,8 @@ def _space(config: Config) -> Iterator[str]:
 
 
 def _turns(config: Config) -> Iterator[str]:
-    hops = names.TOOLBOX_HOPS.get(config.task.level, 0)
-    if config.task.target is None and config.task.name == "toolbox" and config.agent.max_turns < hops:
+    hops = names.HOPS.get(config.task.name, {}).get(config.task.level, 0)
+    if config.task.target is None and config.task.path is None and config.agent.max_turns < hops:
         yield (
             f"agent.max_turns={config.agent.max_turns}: task.level={config.task.level} asks for up to {hops} tool "
             f"calls; use agent.max_turns={hops}"

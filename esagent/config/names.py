@@ -7,7 +7,7 @@ from __future__ import annotations
 
 BACKENDS = ("hf", "synthetic", "ray")
 AGENTS = ("modular", "react", "chain")
-TASKS = ("toolbox", "jsonl", "math", "countdown", "synthetic")
+TASKS = ("toolbox", "jsonl", "math", "countdown", "synthetic", "qa")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = (
     *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
@@ -35,14 +35,29 @@ SPACE_SETTINGS = {
 
 EXPORT_FORMATS = ("peft", "hf", "hooks")
 SPLITS = ("pool", "validation", "heldout")
+SPLIT_NAMES = {"test": "heldout"}
+"""Other names of splits on the command line."""
+
+TASK_SPLITS = ("train", "validation", "heldout")
+"""Splits of a family; a run's pool is drawn from train."""
+
 LEVELS = ("easy", "medium", "hard")
-TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
-"""Tool calls that the longest tasks of a toolbox level need."""
+HOPS = {
+    "toolbox": {"easy": 2, "medium": 2, "hard": 3},
+    "qa": {"easy": 2, "medium": 2, "hard": 3},
+}
+"""Tool calls that the longest tasks of a family's level need; families without levels are not in it."""
+
+PROMPT_SETS = ("qa",)
+"""Sets of prompts that ship beside those of an agent itself."""
 
 MATH_LEVELS = ("procedural", "gsm8k", "math500", "amc", "aime")
-TASK_LEVELS = {"toolbox": LEVELS, "math": MATH_LEVELS}
-TASK_FILES = ("jsonl", "math", "countdown")
+TASK_LEVELS = {"toolbox": LEVELS, "qa": LEVELS, "math": MATH_LEVELS}
+TASK_FILES = ("jsonl", "math", "countdown", "qa")
 """Families that read `task.path`, if one is given."""
+
+ANSWER_SCORERS = ("f1", "em")
+"""What task.scorer can be for question-answering rows from a file (task=qa task.path=...)."""
 
 TASK_OPTIONS = {
     "toolbox": ("weights",),
@@ -50,6 +65,7 @@ TASK_OPTIONS = {
     "math": ("generators", "reward", "calls", "sandbox", "shares", "subset", "ask", "seconds"),
     "countdown": ("sizes", "highest", "targets", "reward", "shares", "tools"),
     "synthetic": (),
+    "qa": ("weights", "universe", "sections"),
 }
 """`task.options` of the families that ship."""
 

@@ -12,6 +12,7 @@ from esagent.config.target import import_target
 from esagent.core.episode import Completion, Score, Task, Trajectory, Turn
 from esagent.core.noise import key, permutation
 from esagent.errors import ConfigError, RunError
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.lines import field, read_lines
 from esagent.tasks.scorers import SCORERS, Scorer, stated_number
@@ -34,6 +35,12 @@ class JsonlFamily:
     """
 
     name = "jsonl"
+    about = About(
+        summary="questions and answers from a file of yours",
+        source="task.path=FILE",
+        licence="that of the file",
+        splits=dict.fromkeys(SPLITS, "as the file has"),
+    )
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from esagent.tasks.base import TaskFamily
 from esagent.tasks.countdown import CountdownFamily
 from esagent.tasks.jsonl import JsonlFamily
 from esagent.tasks.math import MathFamily
+from esagent.tasks.qa import QaFamily, QaFileFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
 
@@ -23,6 +24,7 @@ FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {
     "math": MathFamily,
     "countdown": CountdownFamily,
     "synthetic": SyntheticFamily,
+    "qa": QaFamily,
 }
 
 _METHODS = ("tasks", "env", "score", "gold", "validate")
@@ -51,6 +53,8 @@ def make_family(config: TaskConfig) -> TaskFamily:
         settings = {"path": config.path}
     if config.name == "synthetic":
         settings = {"modules": config.chain.modules, "graded": config.chain.graded}
+    if config.name == "qa" and config.path:
+        make, settings = QaFileFamily, {"path": config.path, "scorer": config.scorer or "f1"}
     taken = [name for name in inspect.signature(make).parameters if name not in settings]
     unknown = [name for name in config.options if name not in taken]
     if unknown:

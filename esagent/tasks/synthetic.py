@@ -12,6 +12,7 @@ from typing import Any
 from esagent.core.chain import reward_table
 from esagent.core.episode import Completion, Score, Task, ToolResult, Trajectory, Turn
 from esagent.core.noise import key, uniform
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 
 RIGHT, WRONG = "right", "wrong"
@@ -39,6 +40,12 @@ class SyntheticFamily:
     """
 
     name = "synthetic"
+    about = About(
+        summary="a chain of modules with known skills, without a language model",
+        source="generated from a seed",
+        licence="MIT, as esagent",
+        splits={"train": "without end", "validation": "without end", "heldout": "without end"},
+    )
 
     def __init__(self, modules: Sequence[str], graded: float) -> None:
         self._modules = tuple(modules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from esagent.agents.prompts import load_prompts, parse_prompt
 from esagent.agents.react import agent as react
 from esagent.core.episode import Message, ToolSpec
 from esagent.errors import ConfigError
+from esagent.tasks.qa import names as qa_names
+from esagent.tasks.qa.build import search_tools
+from esagent.tasks.qa.world import make_world
 from esagent.tasks.toolbox.draw import split_of
 from esagent.tasks.toolbox.words import NAMES, TABLES, THINGS, WORDS
 from esagent.tools.registry import make_tools
@@ -103,6 +107,32 @@ def test_shipped_prompts_hold_examples() -> None:
         assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"], name
         assert len(roles) > 2, name
         assert all(m.content for m in messages)
+
+
+def _sections() -> list[ToolSpec]:
+    return [tool.spec for tool in search_tools(make_world(0, "train"), sections=True).values()]
+
+
+@pytest.mark.parametrize("offered", [_sections(), [dataclasses.replace(_sections()[0], name="search")]])
+def test_prompts_of_qa_hold_examples_of_its_tools_and_of_no_others(offered: list[ToolSpec]) -> None:
+    sets = (PROMPTS.parent / "qa", MODULES, FIELDS), (react.PROMPTS.parent / "qa", react.MODULES, react.FIELDS)
+    names = {tool.name for tool in offered}
+    for folder, modules, fields in sets:
+        for module, prompt in load_prompts(folder, modules, fields).items():
+            text = prompt.prefix(offered)
+            assert len(text.split(prompt.template[-1])) > 2, module
+            assert set(re.findall(r"(\w+)\(", text)) <= names
+            if module == "selector":
+                assert set(re.findall(r"Tool: (\w+)", text)) == names
+
+
+def test_prompts_of_qa_hold_nothing_that_its_questions_do() -> None:
+    folders = (PROMPTS.parent / "qa", react.PROMPTS.parent / "qa")
+    text = "\n".join(path.read_text() for folder in folders for path in folder.glob("*.txt"))
+    tokens = set(re.findall(r"\w+", text))
+    assert {split_of(int(token)) for token in tokens if token.isdecimal()} == {"train"}
+    pools = [pool for name, pool in vars(qa_names).items() if name.isupper() and name != "FORMS"]
+    assert not tokens & {word for pool in pools for words in pool.values() for word in words}
 
 
 def test_shipped_prompts_hold_nothing_of_validation_and_heldout() -> None:

@@ -12,8 +12,10 @@ from esagent.tasks.base import TaskFamily
 from esagent.tasks.countdown import CountdownFamily
 from esagent.tasks.jsonl import JsonlFamily
 from esagent.tasks.math import MathFamily
+from esagent.tasks.qa import QaFamily, QaFileFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
+from tests.tasks.qa.rows import hotpot, write
 
 
 def jsonl_rows() -> TaskFamily:
@@ -52,6 +54,14 @@ def countdown_rows() -> TaskFamily:
     return _from_file(rows, lambda path: CountdownFamily(str(path)))
 
 
+def qa_rows() -> TaskFamily:
+    """150 rows as of HotpotQA, 50 to a split."""
+    splits = ("train", "validation", "heldout")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [{**hotpot(i), "split": splits[i % 3]} for i in range(150)]
+        return QaFileFamily(write(Path(folder) / "hotpot.jsonl", rows))
+
+
 FAMILIES: dict[str, Callable[[], TaskFamily]] = {
     "toolbox-easy": lambda: ToolboxFamily("easy"),
     "toolbox-medium": lambda: ToolboxFamily("medium"),
@@ -63,6 +73,9 @@ FAMILIES: dict[str, Callable[[], TaskFamily]] = {
     "countdown": CountdownFamily,
     "countdown-rows": countdown_rows,
     "synthetic": lambda: SyntheticFamily(MODULES["chain"], 0.5),
+    "qa-easy": lambda: QaFamily("easy"),
+    "qa-hard": lambda: QaFamily("hard"),
+    "qa-rows": qa_rows,
 }
 
 ENDLESS = frozenset(name for name in FAMILIES if name.startswith("toolbox")) | {

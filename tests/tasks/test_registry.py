@@ -7,6 +7,7 @@ from esagent.config import names
 from esagent.config.schema import TaskConfig
 from esagent.errors import ConfigError
 from esagent.tasks.registry import FAMILIES, make_family
+from tests.tasks.qa.rows import hotpot, write
 
 OWN = """
 from esagent.core.episode import Score, Task, Trajectory
@@ -57,6 +58,13 @@ def test_jsonl_by_name(tmp_path: Path) -> None:
     path.write_text('{"q": "1 + 1", "answer": "2", "split": "train"}\n')
     family = make_family(TaskConfig(name="jsonl", path=str(path), scorer="number", options={"question": "q"}))
     assert family.tasks("train", 0, 1)[0].prompt == "1 + 1"
+
+
+def test_qa_by_name_and_from_a_file(tmp_path: Path) -> None:
+    assert make_family(TaskConfig(name="qa", level="hard", options={"sections": False})).tasks("train", 0, 1)
+    path = write(tmp_path / "rows.jsonl", [{**hotpot(1), "split": "train"}])
+    family = make_family(TaskConfig(name="qa", path=str(path), scorer="em"))
+    assert family.tasks("train", 0, 1)[0].prompt == hotpot(1)["question"]
 
 
 def test_a_family_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
