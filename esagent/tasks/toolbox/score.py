@@ -27,8 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from esagent.core.episode import Score, Task, ToolResult, Trajectory
-from esagent.tasks.hops import Hop, find_hops
+from esagent.core.episode import Score, Task, ToolCall, ToolResult, Trajectory
 from esagent.tasks.toolbox.answers import matches
 from esagent.tasks.toolbox.build import resolve
 from esagent.tasks.toolbox.plans import right_steps
@@ -49,6 +48,15 @@ class Weights:
 
 
 @dataclass(frozen=True)
+class Hop:
+    """One tool use as the agent made it. `chosen`: the tool that was selected."""
+
+    chosen: str
+    call: ToolCall | None = None
+    result: ToolResult | None = None
+
+
+@dataclass(frozen=True)
 class Judged:
     """hops: how many tools were right before the first wrong one. shares: of right arguments, for each of these."""
 
@@ -62,7 +70,7 @@ def score_episode(task: Task, trajectory: Trajectory, tools: Mapping[str, Tool],
     gold = task.payload["calls"]
     modules = {turn.module for turn in trajectory.turns}
     planned = "planner" in modules
-    hops = find_hops(trajectory.turns, tools, drop_corrected=not planned)
+    hops = _hops(trajectory, tools, drop_corrected=not planned)
     judged = _judge(gold, hops, tools)
     steps = right_steps(trajectory.plan, task.payload["said"])
     plan_right = len(trajectory.plan) == len(gold) and all(steps)
@@ -93,6 +101,33 @@ def score_episode(task: Task, trajectory: Trajectory, tools: Mapping[str, Tool],
         signals = dict.fromkeys(order, reward)
     failing = next((name for name in order if signals.get(name, 1.0) < 1.0), "")
     return Score(reward, signals, "" if success else failing or "no answer", success)
+
+
+def _hops(trajectory: Trajectory, tools: Mapping[str, Tool], drop_corrected: bool) -> list[Hop]:
+    """Tool uses in order: each selector turn begins one, and the next caller turn belongs to it."""
+    hops: list[Hop] = []
+    waiting = False
+    for turn in trajectory.turns:
+        name = turn.call.name if turn.call else ""
+        if turn.module == "selector":
+            hops.append(Hop(_named(turn.completion.text, tools) or name, turn.call, turn.result))
+            waiting = turn.call is None
+        elif turn.call is not None:
+            if waiting:
+                hops[-1] = Hop(hops[-1].chosen or name, turn.call, turn.result)
+            else:
+                hops.append(Hop(name, turn.call, turn.result))
+            waiting = False
+    if drop_corrected:
+        hops = [hop for hop in hops[:-1] if hop.result is not None and hop.result.ok] + hops[-1:]
+    return hops
+
+
+def _named(text: str, tools: Mapping[str, Tool]) -> str:
+    """The tool that the first word of a selector's text names, "" for none."""
+    words = text.casefold().split()
+    first = words[0].strip("\"'`.,:;()*") if words else ""
+    return first if first in tools else ""
 
 
 def _judge(gold: Sequence[Mapping[str, Any]], hops: Sequence[Hop], tools: Mapping[str, Tool]) -> Judged:
