@@ -7,17 +7,17 @@ no chain of tools; what two splits share are the skills. Results of calls are no
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from esagent.core.episode import Score, Task, Trajectory
 from esagent.core.noise import key
 from esagent.errors import ConfigError
 from esagent.tasks.base import Split
+from esagent.tasks.grading import read_weights
 from esagent.tasks.toolbox.build import build
 from esagent.tasks.toolbox.draw import Draw
 from esagent.tasks.toolbox.episodes import gold_trajectory, junk_trajectories
-from esagent.tasks.toolbox.score import Weights, score_episode
+from esagent.tasks.toolbox.score import score_episode
 from esagent.tasks.toolbox.templates import LEVELS, Template, templates
 from esagent.tools.registry import ToolEnvironment, make_tools
 
@@ -30,7 +30,7 @@ _PATIENCE = 500
 class ToolboxFamily:
     """level: easy (mostly 1 hop), medium (1-2 hops), hard (1-3 hops and an idle sentence).
 
-    weights: shares of the reward for plan, tools, arguments and answer; see score.py. Raises ConfigError for both.
+    weights: shares of the reward for plan, tools, arguments and answer; see grading.py. Raises ConfigError for both.
     """
 
     name = "toolbox"
@@ -39,7 +39,7 @@ class ToolboxFamily:
         if level not in LEVELS:
             raise ConfigError(f"task.level: there is no level {level!r}; there are {', '.join(LEVELS)}")
         self.level = level
-        self.weights = _weights(weights or {})
+        self.weights = read_weights(weights or {})
 
     def tasks(self, split: Split, seed: int, n: int) -> Sequence[Task]:
         """The first `n` tasks of (split, seed), no two alike. Raises ConfigError when the split has fewer."""
@@ -62,7 +62,7 @@ class ToolboxFamily:
         return ToolEnvironment(make_tools([tool.name for tool in task.tools], task.payload["tables"]))
 
     def score(self, task: Task, trajectory: Trajectory) -> Score:
-        """Graded reward in [0, 1] with signals for planner, selector, caller and synthesizer; see score.py."""
+        """Graded reward in [0, 1] with signals for planner, selector, caller and synthesizer; see grading.py."""
         return score_episode(task, trajectory, self.env(task).tools, self.weights)
 
     def gold(self, task: Task) -> Trajectory:
@@ -112,19 +112,3 @@ class ToolboxFamily:
             reward = self.score(task, junk).reward
             if reward != 0.0:
                 yield f"{where}: the {name} episode scores {reward}"
-
-
-def _weights(given: Mapping[str, float]) -> Weights:
-    known = [field.name for field in dataclasses.fields(Weights)]
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"task.options.weights: a share for each of {', '.join(known)} is needed, not {given!r}")
-    problems = [f"task.options.weights: no part {n!r}; parts are {', '.join(known)}" for n in given if n not in known]
-    if problems:
-        raise ConfigError(*problems)
-    weights = Weights(**given)
-    shares = dataclasses.astuple(weights)
-    if not all(isinstance(share, (int, float)) for share in shares):
-        raise ConfigError(f"task.options.weights: must be numbers, not {weights}")
-    if min(shares) < 0 or not math.isclose(sum(shares), 1.0) or weights.answer == 0:
-        raise ConfigError(f"task.options.weights: must be >= 0, sum to 1 and give the answer a share, not {weights}")
-    return weights
