@@ -26,7 +26,7 @@ from esagent.tasks.bfcl.environments import DialogueEnvironment
 from esagent.tasks.bfcl.match import match
 from esagent.tasks.bfcl.question_score import blame, graded, module_signals, reached
 from esagent.tasks.bfcl.simulators import Simulators, holds
-from esagent.tasks.hops import Hop, find_hops
+from esagent.tasks.grading import Hop, hops_of
 
 Calls = Sequence[Mapping[str, Any]]
 
@@ -40,7 +40,7 @@ def score_dialogue(task: Task, trajectory: Trajectory) -> Score:
     done = 0
     for message, turns in zip(messages, segments(trajectory.turns, len(messages)), strict=True):
         modules = {turn.module for turn in turns}
-        hops = find_hops(turns, replay.offered, drop_corrected="planner" not in modules)
+        hops = hops_of(Trajectory(tuple(turns), ""), replay.offered)
         if replay.deals_with([turn.call for turn in turns if turn.call is not None]):
             done += bool(message["calls"])
             judged.append(dict.fromkeys(modules, 1.0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from esagent.tasks.hops import Hop
+from esagent.tasks.grading import Hop
 
 Share = Callable[[int, Hop], float]
 """Share of right arguments of a call, as an answer to right call number i of the same name."""

@@ -28,7 +28,7 @@ from esagent.core.episode import Score, Task, Trajectory
 from esagent.tasks.bfcl.accepted import right_arguments
 from esagent.tasks.bfcl.decline import declines
 from esagent.tasks.bfcl.match import Matched, match
-from esagent.tasks.hops import Hop, find_hops
+from esagent.tasks.grading import Hop, hops_of
 
 COUNT, FUNCTIONS, ARGUMENTS = 0.1, 0.3, 0.6
 
@@ -37,7 +37,7 @@ def score_question(task: Task, trajectory: Trajectory) -> Score:
     """Score one episode about a single question."""
     modules = {turn.module for turn in trajectory.turns}
     planned = "planner" in modules
-    hops = find_hops(trajectory.turns, [tool.name for tool in task.tools], drop_corrected=not planned)
+    hops = hops_of(trajectory, [tool.name for tool in task.tools])
     if not task.payload["calls"]:
         return _nothing_to_call(trajectory, hops, modules)
     matched = match_calls(task, hops)
