@@ -21,11 +21,22 @@ from esagent.errors import ConfigError
 AGENTS: Mapping[str, Callable[..., Agent]] = {"modular": ModularAgent, "react": ReactAgent, "chain": ChainAgent}
 PROMPTS: Mapping[str, Path] = {"modular": modular.PROMPTS, "react": react.PROMPTS}
 
+PROMPT_SETS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
+    "bfcl": {
+        "modular": {"planner": 96, "selector": 24, "caller": 128, "synthesizer": 8},
+        "react": {"policy": 160},
+    }
+}
+"""Prompts for one sort of task, beside an agent's own: token budgets per agent. The files lie in a folder of the set's
+name beside the agent's code."""
+
 
 def prompts_folder(config: AgentConfig) -> Path | None:
     """Where the prompt files of a configured agent lie; None for an agent of the user's own."""
     if config.target:
         return None
+    if config.prompts in PROMPT_SETS:
+        return PROMPTS[config.name].parent / config.prompts
     return user_path(config.prompts) if config.prompts else PROMPTS[config.name]
 
 
@@ -44,8 +55,8 @@ def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Age
         near = difflib.get_close_matches(config.name, AGENTS, n=1, cutoff=0.0)
         raise ConfigError(f"agent.name: there is no agent {config.name!r}; did you mean {near[0]!r}?")
     settings: dict[str, Any] = {"max_turns": config.max_turns, "style": "chat" if style is PromptStyle.chat else "raw"}
-    if config.prompts:
-        settings["prompts"] = user_path(config.prompts)
+    if folder := config.prompts and prompts_folder(config):
+        settings["prompts"] = folder
     if config.constrained:
         if config.name != "modular":
             raise ConfigError(f"agent.constrained: {config.name} asks no closed question; use agent=modular")
@@ -53,7 +64,16 @@ def make_agent(config: AgentConfig, style: PromptStyle = PromptStyle.raw) -> Age
     unknown = sorted(set(config.options) - {"max_new_tokens"})
     if unknown:
         raise ConfigError(f"agent.options: {config.name} takes max_new_tokens, not {', '.join(unknown)}")
-    return make(**settings, **config.options)
+    return make(**settings, **_options(config, style))
+
+
+def _options(config: AgentConfig, style: PromptStyle) -> Mapping[str, Any]:
+    """The agent's options; a prompt set raises the budgets of raw models, whose own come first."""
+    budgets = PROMPT_SETS.get(config.prompts or "", {}).get(config.name, {})
+    own = config.options.get("max_new_tokens", {})
+    if style is PromptStyle.chat or not budgets or not isinstance(own, Mapping):
+        return config.options
+    return {**config.options, "max_new_tokens": {**budgets, **own}}
 
 
 def _checked(target: str, agent: Any) -> Any:

@@ -126,7 +126,7 @@ def _agent(config: Config) -> Iterator[str]:
         for name, value in (("prompts", agent.prompts), ("constrained", agent.constrained or None)):
             if value is not None:
                 yield f"agent.{name}={value}: is for the agents that ship; hand yours agent.options.{name}=..."
-    if agent.prompts is not None and not is_folder(agent.prompts):
+    if agent.prompts is not None and agent.prompts not in names.PROMPT_SETS and not is_folder(agent.prompts):
         yield f"agent.prompts={agent.prompts}: no such folder"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 BACKENDS = ("hf", "synthetic")
 AGENTS = ("modular", "react", "chain")
-TASKS = ("toolbox", "jsonl", "synthetic")
+TASKS = ("toolbox", "jsonl", "synthetic", "bfcl")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = (
     *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
@@ -39,7 +39,15 @@ LEVELS = ("easy", "medium", "hard")
 TOOLBOX_HOPS = {"easy": 2, "medium": 2, "hard": 3}
 """Tool calls that the longest tasks of a toolbox level need."""
 
-TASK_OPTIONS = {"toolbox": ("weights",), "jsonl": ("question", "answer", "split", "shares", "tools"), "synthetic": ()}
+PROMPT_SETS = ("bfcl",)
+"""Sets of prompts that ship beside those of an agent itself."""
+
+TASK_OPTIONS = {
+    "toolbox": ("weights",),
+    "jsonl": ("question", "answer", "split", "shares", "tools"),
+    "synthetic": (),
+    "bfcl": ("categories",),
+}
 """`task.options` of the families that ship."""
 
 MODULES = {

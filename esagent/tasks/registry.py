@@ -11,6 +11,7 @@ from esagent.config.schema import TaskConfig
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 from esagent.tasks.base import TaskFamily
+from esagent.tasks.bfcl import BfclFamily
 from esagent.tasks.jsonl import JsonlFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
@@ -19,6 +20,7 @@ FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {
     "toolbox": ToolboxFamily,
     "jsonl": JsonlFamily,
     "synthetic": SyntheticFamily,
+    "bfcl": BfclFamily,
 }
 
 _METHODS = ("tasks", "env", "score", "gold", "validate")
@@ -43,6 +45,8 @@ def make_family(config: TaskConfig) -> TaskFamily:
         settings = {"path": config.path, "scorer": config.scorer or "exact"}
     if config.name == "synthetic":
         settings = {"modules": config.chain.modules, "graded": config.chain.graded}
+    if config.name == "bfcl":
+        settings = {}
     taken = [name for name in inspect.signature(make).parameters if name not in settings]
     unknown = [name for name in config.options if name not in taken]
     if unknown:

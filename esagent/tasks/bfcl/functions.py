@@ -24,8 +24,8 @@ _PREAMBLE = "Tool description: "
 
 def tool_spec(described: Mapping[str, Any]) -> ToolSpec:
     """The tool of a described function, without what the descriptions of an API's functions all begin with."""
-    text = described["description"]
-    return ToolSpec(described["name"], text.rpartition(_PREAMBLE)[2].strip(), _schema(described["parameters"]))
+    text = " ".join(described["description"].split())
+    return ToolSpec(described["name"], text.rpartition(_PREAMBLE)[2], _schema(described["parameters"]))
 
 
 def _schema(described: Mapping[str, Any]) -> dict[str, Any]:
