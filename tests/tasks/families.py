@@ -9,6 +9,7 @@ from pathlib import Path
 
 from esagent.config.names import MODULES
 from esagent.tasks.base import TaskFamily
+from esagent.tasks.bfcl import BfclFamily
 from esagent.tasks.jsonl import JsonlFamily
 from esagent.tasks.synthetic import SyntheticFamily
 from esagent.tasks.toolbox import ToolboxFamily
@@ -29,4 +30,6 @@ FAMILIES: dict[str, Callable[[], TaskFamily]] = {
     "toolbox-hard": lambda: ToolboxFamily("hard"),
     "jsonl": jsonl_rows,
     "synthetic": lambda: SyntheticFamily(MODULES["chain"], 0.5),
+    "bfcl": BfclFamily,
+    "bfcl-conversations": lambda: BfclFamily(["multi_turn_base", "multi_turn_miss_func"]),
 }

@@ -1,9 +1,9 @@
 """Whether a value is one of those that the data accept for an argument: the rules of the leaderboard's own checker.
 
-Types are strict (True is no integer, "5" is no 5), but for a whole number where a float is asked for. Texts are equal up
-to case, blanks and the signs , . / - _ * ^; lists, and dicts key by key, hold such texts. An accepted "" says that the
-argument may be left out. Where the accepted values are of another type than the function's description says, that type
-is taken too, and the value must then be equal.
+Types are strict (True is no integer, "5" is no 5), but for a whole number where a float is asked for. Texts are equal
+up to case, blanks and the signs , . / - _ * ^; lists, and dicts key by key, hold such texts. An accepted "" says that
+the argument may be left out. Where the accepted values are of another type than the function's description says, that
+type is taken too, and the value must then be equal.
 
 The package's checker is `bfcl_eval/eval_checker/ast_eval/ast_checker.py` (Apache 2.0); this one is written anew, and a
 test holds its verdicts to that one's.
@@ -58,7 +58,9 @@ def accepts(accepted: Sequence[Any], value: Any, described: Mapping[str, Any]) -
     return value in accepted
 
 
-def right_arguments(accepted: Mapping[str, Sequence[Any]], given: Mapping[str, Any], described: Mapping[str, Any]) -> float:
+def right_arguments(
+    accepted: Mapping[str, Sequence[Any]], given: Mapping[str, Any], described: Mapping[str, Any]
+) -> float:
     """Share of a call's arguments that are right, over those given and those that must be; 1.0 for a right call.
 
     accepted: values by argument. described: the parameters of the function, `properties` and `required`.
@@ -67,7 +69,10 @@ def right_arguments(accepted: Mapping[str, Sequence[Any]], given: Mapping[str, A
     needed = {*described.get("required", ()), *(name for name in accepted if LEFT_OUT not in accepted[name])}
     names = needed | set(given)
     right = sum(
-        name in given and name in accepted and name in properties and accepts(accepted[name], given[name], properties[name])
+        name in given
+        and name in accepted
+        and name in properties
+        and accepts(accepted[name], given[name], properties[name])
         for name in names
     )
     return right / len(names) if names else 1.0
@@ -85,7 +90,9 @@ def _holds(option: Any, value: Sequence[Any], inner: type) -> bool:
 
 def _same_dict(option: Mapping[str, Sequence[Any]], value: Mapping[str, Any]) -> bool:
     """option: accepted values by key."""
-    if not all(key in option and _plain(item) in [_plain(other) for other in option[key]] for key, item in value.items()):
+    if not all(
+        key in option and _plain(item) in [_plain(other) for other in option[key]] for key, item in value.items()
+    ):
         return False
     return all(key in value or LEFT_OUT in others for key, others in option.items())
 

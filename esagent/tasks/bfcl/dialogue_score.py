@@ -2,7 +2,7 @@
 
 The calls of the episode are run again, and the right ones beside them, each on simulators of their own. As in the
 leaderboard's checker, a message is dealt with when, after it, the public state of both is the same and the outputs so
-far hold those of its right calls; any calls that lead there will do. Where nothing is to be called, no call may be made.
+far hold those of its right calls; any calls that lead there will do. Where nothing is to be called, none may be made.
 
 With K messages that want calls, of which the first k were dealt with before something went wrong, the reward is
 
@@ -104,7 +104,9 @@ def _failed(wanted: Calls, hops: list[Hop], turns: Sequence[Turn]) -> tuple[floa
             return 0.0
         right, given = wanted[i]["arguments"], hop.call.arguments
         names = {*right, *given}
-        return sum(name in right and name in given and right[name] == given[name] for name in names) / max(len(names), 1)
+        return sum(name in right and name in given and right[name] == given[name] for name in names) / max(
+            len(names), 1
+        )
 
     matched = match([call["name"] for call in wanted], hops, share)
     planned = "planner" in modules

@@ -79,7 +79,10 @@ def _row(row: Mapping[str, Any], category: str, split: Split, calls: Sequence[Se
     later = {int(at): names for at, names in row.get("missed_function", {}).items()}
     messages = []
     for at, (said, right) in enumerate(zip(row["question"], calls, strict=True)):
-        withheld = {*row.get("excluded_function", ()), *(n for turn, names in later.items() if turn > at for n in names)}
+        withheld = {
+            *row.get("excluded_function", ()),
+            *(n for turn, names in later.items() if turn > at for n in names),
+        }
         text = said[0]["content"] if said else MORE_TOOLS
         messages.append({"text": text, "withheld": sorted(withheld), "calls": right})
     payload = {

@@ -52,8 +52,8 @@ class BfclFamily:
         if n > len(rows):
             setting = "task.pool" if split == "train" else f"task.{split}"
             raise ConfigError(
-                f"bfcl: there are {len(rows)} {split} tasks in {', '.join(self.categories)}, {n} were asked for; ask for "
-                f"fewer ({setting}) or choose more of task.options.categories"
+                f"bfcl: there are {len(rows)} {split} tasks in {', '.join(self.categories)}, {n} were asked for; "
+                f"ask for fewer ({setting}) or choose more of task.options.categories"
             )
         return [rows[i] for i in permutation(key("bfcl", split, seed), len(rows))[:n]]
 

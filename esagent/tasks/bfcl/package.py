@@ -1,6 +1,6 @@
 """The files of the `bfcl-eval` package: data to read, and the classes of its API simulators.
 
-The package is installed without its dependencies and found by its list of files. Its own code is left alone, but for the
+The package is installed without its dependencies and found by its list of files. Its code is left alone, but for the
 modules of the simulators: they import the standard library, mpmath (MathAPI) and each other.
 """
 
@@ -55,7 +55,7 @@ def data_folder() -> Path:
 
 
 def read_rows(file: str) -> list[dict[str, Any]]:
-    """The rows of a file of `data_folder()`, one JSON object a line. Raises EnvironmentFailure when it cannot be read."""
+    """The rows of a file of `data_folder()`, JSON objects. Raises EnvironmentFailure when it cannot be read."""
     try:
         lines = (data_folder() / file).read_text(encoding="utf-8").split("\n")
         return [json.loads(line) for line in lines if line.strip()]

@@ -8,9 +8,9 @@ With n calls to be made, found among those made in any order (match.py), the rew
     functions  right functions / max(n, calls made)
     arguments  sum over the right functions of their share of right arguments (accepted.py) / max(n, calls made)
 
-and 0 without one right function; other agents have no count, and the rest is scaled to 1. It is 1 only, and always, when
-the leaderboard's own checker would pass the calls. A failed call that a single policy corrected with its next one is not
-held against it.
+and 0 without one right function; other agents have no count, and the rest is scaled to 1. It is 1 only, and always,
+when the leaderboard's own checker would pass the calls. A failed call that a single policy corrected with its next one
+is not held against it.
 
 Where no function fits the question, the reward is 1 for making no call and saying so (decline.py), and 0 otherwise:
 saying just anything is not enough, though the leaderboard takes it.
@@ -46,7 +46,9 @@ def score_question(task: Task, trajectory: Trajectory) -> Score:
     reward = graded(matched, count if planned else None)
     signals = module_signals(matched, count)
     reason = blame(matched, signals if planned else {}, "no call" if not hops else "calls")
-    return Score(reward, reached(signals if planned else dict.fromkeys(modules, reward), modules), reason, matched.right)
+    return Score(
+        reward, reached(signals if planned else dict.fromkeys(modules, reward), modules), reason, matched.right
+    )
 
 
 def match_calls(task: Task, hops: list[Hop]) -> Matched:

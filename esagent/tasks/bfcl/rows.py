@@ -64,11 +64,15 @@ def _row(row: Mapping[str, Any], category: str, answers: Sequence[Mapping[str, A
 
 def right_values(accepted: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """The first of the accepted values of every argument; one whose first is "left out" is left out."""
-    return {name: _value(options[0]) for name, options in accepted.items() if options and options[0] != LEFT_OUT}
+    return {name: _value(option) for name, option in _firsts(accepted).items()}
 
 
 def _value(option: Any) -> Any:
-    """An accepted value as it is given: dicts hold accepted values by key, also those in lists."""
-    if isinstance(option, dict):
-        return right_values(option)
-    return [_value(item) for item in option] if isinstance(option, list) else option
+    """An accepted value as it is given: dicts, also those in a list, hold accepted values by key."""
+    if isinstance(option, list):
+        return [_firsts(item) if isinstance(item, dict) else item for item in option]
+    return _firsts(option) if isinstance(option, dict) else option
+
+
+def _firsts(accepted: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    return {name: options[0] for name, options in accepted.items() if options and options[0] != LEFT_OUT}

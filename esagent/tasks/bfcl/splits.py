@@ -1,8 +1,8 @@
 """Which split a row belongs to.
 
 Rows that offer a function of the same name, or ask nearly the same question, go together: so no name of a function, be
-it only offered, and no near copy of a question is in two splits. What hangs together by chains of such pairs is a group.
-The largest group, of more than a third of all questions and a like share of every category that calls, is training's;
+it only offered, and no near copy of a question is in two splits. What hangs together by chains of such pairs is a
+group. The largest, of more than a third of all questions and a like share of every category that calls, is training's;
 the others are drawn by a hash of their first row. Conversations go by their API, whose functions a question may name.
 """
 

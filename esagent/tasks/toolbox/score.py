@@ -34,9 +34,7 @@ def score_episode(task: Task, trajectory: Trajectory, tools: Mapping[str, Tool],
     return grade(trajectory, len(gold), right_steps(trajectory.plan, task.payload["said"]), hops, judged, weights)
 
 
-def _shares(
-    gold: Sequence[Mapping[str, Any]], hops: Sequence[Hop], tools: Mapping[str, Tool]
-) -> tuple[float, ...]:
+def _shares(gold: Sequence[Mapping[str, Any]], hops: Sequence[Hop], tools: Mapping[str, Tool]) -> tuple[float, ...]:
     """Of right arguments, for every hop before the first wrong tool."""
     shares: list[float] = []
     results: list[str] = []
