@@ -12,7 +12,9 @@ where part, in [0, 1), is what the calls of the message that went wrong would ea
 (question_score.py; an argument is right when it equals that of the right call). It is 1 only when all went well.
 
 Signals are means over the messages up to the one that went wrong: 1 for the modules of those that were dealt with, and
-as for a single question in that one, with the calls made in place of the planned steps. Later messages are not judged.
+as for a single question in that one, with the calls made in place of the planned steps. Right calls that still do not
+lead where they should came in the wrong order, which is the planner's. Later messages are not judged, and synthesizers
+never.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esagent.core.episode import Score, Task, Trajectory, Turn
+from esagent.core.episode import Score, Task, ToolCall, Trajectory, Turn
 from esagent.tasks.bfcl.decline import declines
 from esagent.tasks.bfcl.environments import DialogueEnvironment
 from esagent.tasks.bfcl.match import match
-from esagent.tasks.bfcl.question_score import blame, graded, module_signals, reached
+from esagent.tasks.bfcl.question_score import ARGUMENTS, FUNCTIONS, blame, graded, module_signals, reached
 from esagent.tasks.bfcl.simulators import Simulators, holds
 from esagent.tasks.grading import Hop, hops_of
 
@@ -43,7 +45,7 @@ def score_dialogue(task: Task, trajectory: Trajectory) -> Score:
         hops = hops_of(Trajectory(tuple(turns), ""), replay.offered)
         if replay.deals_with([turn.call for turn in turns if turn.call is not None]):
             done += bool(message["calls"])
-            judged.append(dict.fromkeys(modules, 1.0))
+            judged.append(dict.fromkeys(modules - {"synthesizer"}, 1.0))
             continue
         reward, signals, reason = _failed(message["calls"], hops, turns)
         judged.append(signals)
@@ -66,8 +68,8 @@ class Replay:
         """Names of the functions on offer at the next message."""
         return [tool.name for tool in self._made.tools]
 
-    def deals_with(self, calls: Sequence[Any]) -> bool:
-        """Whether `calls` (ToolCall), made at the next message, deal with it. Broken ones run nothing."""
+    def deals_with(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether `calls`, made at the next message, deal with it. Broken ones run nothing."""
         made = [call for call in calls if not call.error]
         self._outputs += [self._made.call(call.name, call.arguments).output for call in made]
         wanted = self._messages[self._at]["calls"]
@@ -110,9 +112,13 @@ def _failed(wanted: Calls, hops: list[Hop], turns: Sequence[Turn]) -> tuple[floa
 
     matched = match([call["name"] for call in wanted], hops, share)
     planned = "planner" in modules
-    signals = module_signals(matched, matched.count)
-    reward = 0.0 if matched.right else graded(matched, matched.count if planned else None)
-    reason = blame(matched, signals if planned else {}, "calls" if hops else "no call")
+    if matched.right:
+        reward = FUNCTIONS + ARGUMENTS
+        signals, reason = module_signals(matched, 0.0), "order of the calls"
+    else:
+        reward = graded(matched, matched.count if planned else None)
+        signals = module_signals(matched, matched.count)
+        reason = blame(matched, signals if planned else {}, "calls" if hops else "no call")
     return reward, reached(signals if planned else dict.fromkeys(modules, reward), modules), reason
 
 

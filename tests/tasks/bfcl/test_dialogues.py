@@ -122,7 +122,22 @@ def test_part_of_a_message_earns_part_of_it() -> None:
     score = FAMILY.score(BASE, played(BASE, lambda at, calls: calls[:1] if at == 2 else calls))
     part = 0.1 / 2 + 0.3 / 2 + 0.6 / 2
     assert score.reward == pytest.approx((2 + part / 2) / 3)
-    assert score.signals == {"planner": pytest.approx(2.5 / 3), "selector": 1.0, "caller": 1.0, "synthesizer": 1.0}
+    assert score.signals == {"planner": pytest.approx(2.5 / 3), "selector": 1.0, "caller": 1.0}
+
+
+def test_right_calls_in_the_wrong_order_are_the_planners() -> None:
+    ordered = next(t for t in TASKS.values() if t.payload["messages"][0]["calls"][0:1] and _order_counts(t))
+    score = FAMILY.score(ordered, played(ordered, lambda at, calls: calls if at else calls[::-1]))
+    wanting = sum(bool(message["calls"]) for message in ordered.payload["messages"])
+    assert score.reward == pytest.approx(0.9 / 2 / wanting)
+    assert score.signals == {"planner": 0.0, "selector": 1.0, "caller": 1.0}
+    assert score.reason == "message 1: order of the calls"
+
+
+def _order_counts(task: Task) -> bool:
+    """Whether the first message begins by going to another folder, where the rest happens."""
+    calls = task.payload["messages"][0]["calls"]
+    return [call["name"] for call in calls[:2]] == ["cd", "mkdir"]
 
 
 def test_a_call_where_nothing_can_be_done_is_the_selectors() -> None:
