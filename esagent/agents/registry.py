@@ -35,7 +35,7 @@ def prompts_folder(config: AgentConfig) -> Path | None:
     """Where the prompt files of a configured agent lie; None for an agent of the user's own."""
     if config.target:
         return None
-    if config.prompts in PROMPT_SETS:
+    if config.prompts and config.prompts in PROMPT_SETS:
         return PROMPTS[config.name].parent / config.prompts
     return user_path(config.prompts) if config.prompts else PROMPTS[config.name]
 

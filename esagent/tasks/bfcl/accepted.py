@@ -33,15 +33,15 @@ _IGNORED = re.compile(r"[ ,./\-_*^]")
 
 def accepts(accepted: Sequence[Any], value: Any, described: Mapping[str, Any]) -> bool:
     """Whether `value` is right. described: the argument in the function's description; `type`, and `items` of lists."""
-    wanted = _TYPES[described["type"]]
+    wanted: type[Any] = _TYPES[described["type"]]
     inner = _TYPES[described["items"]["type"]] if described["type"] in ("array", "tuple") else None
     if described["type"] == "tuple" and isinstance(value, tuple):
         value = list(value)
     if wanted is float and type(value) is int:
         value = _as_float(value)
-    own = _own_type(accepted)
-    if type(value) is not wanted:
-        return type(value) is own and value in accepted
+    own, kind = _own_type(accepted), type(value)
+    if kind is not wanted:
+        return kind is own and value in accepted
     if inner is not None and not any(_holds(option, value, inner) for option in accepted):
         return False
     if own is not None and own is not wanted:

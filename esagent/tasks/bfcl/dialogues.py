@@ -77,7 +77,7 @@ def _specs(api: str) -> Mapping[str, ToolSpec]:
 def _row(row: Mapping[str, Any], category: str, split: Split, calls: Sequence[Sequence[Mapping[str, Any]]]) -> Row:
     apis = [api for api in row["involved_classes"] if OWNERS[api] == split]
     later = {int(at): names for at, names in row.get("missed_function", {}).items()}
-    messages = []
+    messages: list[dict[str, Any]] = []
     for at, (said, right) in enumerate(zip(row["question"], calls, strict=True)):
         withheld = {
             *row.get("excluded_function", ()),
