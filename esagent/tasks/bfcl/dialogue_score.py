@@ -19,11 +19,13 @@ never.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from esagent.core.episode import Score, Task, ToolCall, Trajectory, Turn
 from esagent.tasks.bfcl.decline import declines
+from esagent.tasks.bfcl.dialogues import offered
 from esagent.tasks.bfcl.environments import DialogueEnvironment
 from esagent.tasks.bfcl.match import match
 from esagent.tasks.bfcl.question_score import ARGUMENTS, FUNCTIONS, blame, graded, module_signals, reached
@@ -57,28 +59,37 @@ class Replay:
     """Runs the calls of an episode again, message by message, and the right ones beside them."""
 
     def __init__(self, payload: Mapping[str, Any]) -> None:
-        self._messages = payload["messages"]
-        self._made = DialogueEnvironment(payload)
-        self._right = Simulators(payload["apis"], payload["config"], payload["long"])
+        self._payload = payload
         self._outputs: list[str] = []
         self._at = 0
 
     @property
     def offered(self) -> list[str]:
         """Names of the functions on offer at the next message."""
-        return [tool.name for tool in self._made.tools]
+        return [tool.name for tool in offered(self._payload, self._at)]
 
     def deals_with(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether `calls`, made at the next message, deal with it. Broken ones run nothing."""
+        """Whether `calls`, made at the next message, deal with it. Broken ones run nothing.
+
+        After a message that was not dealt with there is nothing more to ask.
+        """
+        wanted = self._payload["messages"][self._at]["calls"]
         made = [call for call in calls if not call.error]
-        self._outputs += [self._made.call(call.name, call.arguments).output for call in made]
-        wanted = self._messages[self._at]["calls"]
-        outputs = [self._right.call(call["name"], call["arguments"]).output for call in wanted]
         self._at += 1
+        if bool(made) != bool(wanted):
+            return False
+        self._outputs += [self._made.call(call.name, call.arguments).output for call in made]
+        outputs = [self._right.call(call["name"], call["arguments"]).output for call in wanted]
         self._made.reply("")
-        if not wanted:
-            return not made
-        return bool(made) and self._made.simulators.state() == self._right.state() and holds(self._outputs, outputs)
+        return not wanted or (self._made.simulators.state() == self._right.state() and holds(self._outputs, outputs))
+
+    @functools.cached_property
+    def _made(self) -> DialogueEnvironment:
+        return DialogueEnvironment(self._payload)
+
+    @functools.cached_property
+    def _right(self) -> Simulators:
+        return Simulators(self._payload["apis"], self._payload["config"], self._payload["long"])
 
 
 def segments(turns: Sequence[Turn], messages: int) -> list[list[Turn]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,9 +20,9 @@ from esagent.core.episode import ToolSpec
 from esagent.tasks.base import Split
 from esagent.tasks.bfcl.filtered import BAD
 from esagent.tasks.bfcl.functions import tool_spec
-from esagent.tasks.bfcl.package import read_rows
+from esagent.tasks.bfcl.package import read_rows, simulator
 from esagent.tasks.bfcl.rows import Row
-from esagent.tasks.bfcl.simulators import Simulators, described
+from esagent.tasks.bfcl.simulators import described
 
 DIALOGUES = ("multi_turn_base", "multi_turn_long_context", "multi_turn_miss_func", "multi_turn_miss_param")
 
@@ -52,11 +53,9 @@ def dialogue_rows(category: str, split: Split, keep: bool = False) -> list[Row]:
     payload: `apis` on offer; `config`, their scenarios; `long`; `messages`, each with its `text`, the names of the
     functions `withheld` from it, and the right `calls`; `calls`, all of them together.
     """
-    answers = {row["id"]: row["ground_truth"] for row in read_rows(f"possible_answer/BFCL_v4_{category}.json")}
     owners = function_owners()
     rows = []
-    for row in read_rows(f"BFCL_v4_{category}.json"):
-        calls = [[_parsed(text, row) for text in message] for message in answers[row["id"]]]
+    for row, calls in _answered(category):
         needed = {owners[call["name"]] for message in calls for call in message}
         if needed == {split} and (keep or row["id"] not in BAD):
             rows.append(_row(row, category, split, calls))
@@ -67,6 +66,14 @@ def offered(payload: Mapping[str, Any], message: int) -> tuple[ToolSpec, ...]:
     """The tools on offer from message number `message` on."""
     withheld = payload["messages"][message]["withheld"]
     return tuple(spec for api in payload["apis"] for name, spec in _specs(api).items() if name not in withheld)
+
+
+@functools.cache
+def _answered(category: str) -> Sequence[tuple[Mapping[str, Any], Sequence[Sequence[Mapping[str, Any]]]]]:
+    """Every conversation of a category with the right calls of each message."""
+    answers = {row["id"]: row["ground_truth"] for row in read_rows(f"possible_answer/BFCL_v4_{category}.json")}
+    rows = read_rows(f"BFCL_v4_{category}.json")
+    return [(row, [[_parsed(text, row) for text in message] for message in answers[row["id"]]]) for row in rows]
 
 
 @functools.cache
@@ -111,4 +118,7 @@ def _parsed(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_position(name: str, apis: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    return Simulators(apis, {}).positional(name, values)
+    """The arguments that values given by position mean."""
+    api = next(api for api in apis if name in described(api))
+    _, *parameters = inspect.signature(getattr(simulator(api), name)).parameters
+    return dict(zip(parameters, values, strict=False))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import decimal
 import functools
-import inspect
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -63,11 +62,6 @@ class Simulators:
                 return ToolResult(True, _text(method(**copy.deepcopy(dict(arguments)))))
         except Exception as error:  # whatever a simulator stumbles over, it is the call's fault
             return ToolResult(False, f"{name}: {' '.join(str(error).split())[:200] or type(error).__name__}")
-
-    def positional(self, name: str, values: Sequence[Any]) -> dict[str, Any]:
-        """The arguments that values given by position alone mean. Raises KeyError for an unknown name."""
-        parameters = inspect.signature(getattr(self._instances[self._owner[name]], name)).parameters
-        return dict(zip(parameters, values, strict=False))
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The public attributes of every instance."""

@@ -14,15 +14,20 @@ from esagent.agents.base import Agent
 from esagent.agents.registry import PROMPT_SETS, make_agent, prompts_folder
 from esagent.agents.toolcalls import parse_calls
 from esagent.config import names
+from esagent.config.compose import compose
 from esagent.config.schema import AgentConfig, PromptStyle, TaskConfig
 from esagent.core.episode import Completion, Request, Task, ToolCall, Turn
 from esagent.errors import ConfigError, EnvironmentFailure
 from esagent.gold import gold_episode
 from esagent.rollout import rollout
 from esagent.tasks.bfcl import package
+from esagent.tasks.bfcl.accepted import right_arguments
+from esagent.tasks.bfcl.dialogues import DIALOGUES, dialogue_rows
+from esagent.tasks.bfcl.environments import QuestionEnvironment
 from esagent.tasks.bfcl.episodes import call_text
 from esagent.tasks.bfcl.family import CATEGORIES, SPLITS, BfclFamily
 from esagent.tasks.bfcl.filtered import BAD
+from esagent.tasks.bfcl.rows import QUESTIONS, Row, question_rows
 from esagent.tasks.registry import make_family
 from tests.agents.scripted import ScriptedBackend
 
@@ -102,6 +107,31 @@ def test_examples_of_the_prompts_are_about_no_function_of_the_data() -> None:
 
 def test_sets_of_prompts_are_those_that_are_named() -> None:
     assert set(names.PROMPT_SETS) == set(PROMPT_SETS)
+
+
+def out_of_reach(row: Row) -> bool:
+    """Whether an agent cannot make the right calls, or they would not pass."""
+    if "messages" in row.payload:
+        messages = row.payload["messages"]
+        early = any(call["name"] in message["withheld"] for message in messages for call in message["calls"])
+        return early or max(len(message["calls"]) for message in messages) > MOST_CALLS
+    env, described = QuestionEnvironment(row.tools), row.payload["described"]
+    return any(
+        not env.call(call["name"], call["arguments"]).ok
+        or right_arguments(accepted, call["arguments"], described[call["name"]]) < 1
+        for call, accepted in zip(row.payload["calls"], row.payload["accepted"], strict=True)
+    )
+
+
+MOST_CALLS = 8
+"""As many as conf/task/bfcl.yaml gives an agent turns."""
+
+
+def test_the_rows_left_out_are_just_those_out_of_reach() -> None:
+    rows = [row for category in QUESTIONS for row in question_rows(category, keep=True)]
+    rows += [row for name in DIALOGUES for split in SPLITS for row in dialogue_rows(name, split, keep=True)]
+    assert {row.id for row in rows if out_of_reach(row)} == set(BAD)
+    assert compose(["task=bfcl"]).agent.max_turns == MOST_CALLS
 
 
 def test_the_page_lists_every_row_that_is_left_out() -> None:
