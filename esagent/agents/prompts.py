@@ -95,6 +95,16 @@ def signatures(tools: Sequence[ToolSpec]) -> str:
     return "\n".join(f"{t.name}({', '.join(t.parameters.get('properties', ()))}): {t.description}" for t in tools)
 
 
+def arguments(tool: ToolSpec) -> str:
+    """One line per argument: `name (type, optional): what it is`."""
+    needed = tool.parameters.get("required", ())
+    lines = []
+    for name, schema in tool.parameters.get("properties", {}).items():
+        facts = [kind for kind in (schema.get("type"), None if name in needed else "optional") if isinstance(kind, str)]
+        lines.append(f"{name} ({', '.join(facts) or 'any'}): {' '.join(str(schema.get('description', '')).split())}")
+    return "\n".join(lines)
+
+
 def load_prompts(folder: Path, modules: Sequence[str], fields: frozenset[str]) -> dict[str, Prompt]:
     """The prompt of every module, from `<folder>/<module>.txt`. Raises ConfigError with all problems of all files."""
     if not folder.is_dir():

@@ -23,6 +23,10 @@ PROMPTS: Mapping[str, Path] = {"modular": modular.PROMPTS, "react": react.PROMPT
 
 PROMPT_SETS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
     "qa": {},
+    "bfcl": {
+        "modular": {"planner": 96, "selector": 24, "caller": 128, "synthesizer": 8},
+        "react": {"policy": 160},
+    }
 }
 """Prompts for one sort of task, beside an agent's own: token budgets per agent. The files lie in a folder of the set's
 name beside the agent's code."""
@@ -32,7 +36,7 @@ def prompts_folder(config: AgentConfig) -> Path | None:
     """Where the prompt files of a configured agent lie; None for an agent of the user's own."""
     if config.target:
         return None
-    if config.prompts in PROMPT_SETS:
+    if config.prompts and config.prompts in PROMPT_SETS:
         return PROMPTS[config.name].parent / config.prompts
     return user_path(config.prompts) if config.prompts else PROMPTS[config.name]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 BACKENDS = ("hf", "synthetic", "ray")
 AGENTS = ("modular", "react", "chain")
-TASKS = ("toolbox", "jsonl", "math", "countdown", "synthetic", "qa")
+TASKS = ("toolbox", "jsonl", "math", "countdown", "synthetic", "qa", "bfcl")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")
 ALLOCATIONS = (
     *("uniform", "soft", "argmax", "sigma", "soft_sigma", "ipw", "misroute", "random", "oracle", "starve", "joint"),
@@ -48,7 +48,7 @@ HOPS = {
 }
 """Tool calls that the longest tasks of a family's level need; families without levels are not in it."""
 
-PROMPT_SETS = ("qa",)
+PROMPT_SETS = ("qa", "bfcl")
 """Sets of prompts that ship beside those of an agent itself."""
 
 MATH_LEVELS = ("procedural", "gsm8k", "math500", "amc", "aime")
@@ -66,6 +66,7 @@ TASK_OPTIONS = {
     "countdown": ("sizes", "highest", "targets", "reward", "shares", "tools"),
     "synthetic": (),
     "qa": ("weights", "universe", "sections"),
+    "bfcl": ("categories",),
 }
 """`task.options` of the families that ship."""
 

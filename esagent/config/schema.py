@@ -181,7 +181,7 @@ class AgentConfig:
     target: str | None = None  # my_module:MyAgent
     max_turns: int = 3
     constrained: bool = False  # closed questions (which tool?) by constrained choice instead of free text
-    prompts: str | None = None  # folder with one text file per module; None: the ones that ship
+    prompts: str | None = None  # folder with a text file per module, or a set that ships (bfcl); None: the agent's
     options: dict[str, Any] = field(default_factory=dict)  # passed to `target`
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from esagent.core.episode import Score, Task, ToolResult, Trajectory
+from esagent.core.episode import Score, Task, ToolResult, ToolSpec, Trajectory
 
 Split = Literal["train", "validation", "heldout"]
 
@@ -15,6 +16,27 @@ class Environment(Protocol):
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Run one tool. A model's mistake (unknown tool, bad argument) is a `ToolResult(ok=False)`, never raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a user says, and the tools on offer from then on."""
+
+    text: str
+    tools: tuple[ToolSpec, ...]
+
+
+@runtime_checkable
+class Dialogue(Protocol):
+    """An environment whose user may go on after an answer; the task's prompt and tools are the first message.
+
+    A trajectory holds the turns of all messages. A message ends with the turn that answers it: the first one without a
+    call that is neither a planner's nor a selector's.
+    """
+
+    def reply(self, answer: str) -> Message | None:
+        """What the user says to `answer`; None when the conversation is over."""
         ...
 
 

@@ -132,10 +132,10 @@ def hops_of(trajectory: Trajectory, tools: Collection[str]) -> list[Hop]:
 
 
 def _named(text: str, tools: Collection[str]) -> str:
-    """The tool that the first word of a selector's text names, "" for none."""
+    """The tool that the first word of a selector's text names, in any case; "" for none."""
     words = text.casefold().split()
     first = words[0].strip("\"'`.,:;()*") if words else ""
-    return first if first in tools else ""
+    return next((name for name in tools if name.casefold() == first), "")
 
 
 def _signals(steps: Sequence[bool], planned: int, gold: int, hops: Sequence[Hop], judged: Judged) -> dict[str, float]:

@@ -11,6 +11,7 @@ from esagent.config.schema import TaskConfig
 from esagent.config.target import build_target
 from esagent.errors import ConfigError
 from esagent.tasks.base import TaskFamily
+from esagent.tasks.bfcl import BfclFamily
 from esagent.tasks.countdown import CountdownFamily
 from esagent.tasks.jsonl import JsonlFamily
 from esagent.tasks.math import MathFamily
@@ -25,6 +26,7 @@ FAMILIES: Mapping[str, Callable[..., TaskFamily]] = {
     "countdown": CountdownFamily,
     "synthetic": SyntheticFamily,
     "qa": QaFamily,
+    "bfcl": BfclFamily,
 }
 
 _METHODS = ("tasks", "env", "score", "gold", "validate")
@@ -55,6 +57,8 @@ def make_family(config: TaskConfig) -> TaskFamily:
         settings = {"modules": config.chain.modules, "graded": config.chain.graded}
     if config.name == "qa" and config.path:
         make, settings = QaFileFamily, {"path": config.path, "scorer": config.scorer or "f1"}
+    if config.name == "bfcl":
+        settings = {}
     taken = [name for name in inspect.signature(make).parameters if name not in settings]
     unknown = [name for name in config.options if name not in taken]
     if unknown:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from esagent.agents.modular.agent import FIELDS, MODULES, PROMPTS
-from esagent.agents.prompts import load_prompts, parse_prompt
+from esagent.agents.prompts import arguments, load_prompts, parse_prompt
 from esagent.agents.react import agent as react
 from esagent.core.episode import Message, ToolSpec
 from esagent.errors import ConfigError
@@ -62,6 +62,13 @@ def test_tools_are_appended_only_where_the_prompt_does_not_show_them() -> None:
     plain = parse_prompt("Choose.\n--- task ---\nTool:", frozenset())
     assert plain.messages([T], "now", list_tools=True)[0] == Message("system", f"Choose.\n\nTools:\n{LINE}")
     assert plain.messages([], "now", list_tools=True)[0] == Message("system", "Choose.")
+
+
+def test_arguments_are_described_one_a_line() -> None:
+    properties = {"a": {"type": "number", "description": "How\n many."}, "b": {}, "c": {"type": "string"}}
+    tool = ToolSpec("f", "", {"properties": properties, "required": ["a"]})
+    assert arguments(tool) == "a (number): How many.\nb (optional): \nc (string, optional): "
+    assert arguments(ToolSpec("g", "", {})) == ""
 
 
 def test_an_example_about_tools_is_shown_where_the_task_offers_them() -> None:

@@ -148,6 +148,9 @@ FILES: list[Case] = [
             )
         ],
     ),
+    (f"train {MODEL} task=bfcl task.options.categories=[simpel]", 2, [("task.options.categories", "simpel", "simple")]),
+    (f"train {MODEL} task=bfcl task.pool=4000", 2, [("bfcl", "4000 were asked for", "task.pool")]),
+    ("train task=bfcl task.options.category=simple", 2, [("task.options.category", "categories alone")]),
     (f"train {MODEL} {ROWS} task.path=rows.jsonl task.scorer=exat", 2, [("task.scorer", "exat", "exact")]),
     (f"train {MODEL} {ROWS} task.path=rows.jsonl task.scorer=nowhere:f", 2, [("task.scorer", "nowhere")]),
     (

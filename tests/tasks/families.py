@@ -9,6 +9,7 @@ from pathlib import Path
 
 from esagent.config.names import MODULES
 from esagent.tasks.base import TaskFamily
+from esagent.tasks.bfcl import BfclFamily
 from esagent.tasks.countdown import CountdownFamily
 from esagent.tasks.jsonl import JsonlFamily
 from esagent.tasks.math import MathFamily
@@ -76,6 +77,8 @@ FAMILIES: dict[str, Callable[[], TaskFamily]] = {
     "qa-easy": lambda: QaFamily("easy"),
     "qa-hard": lambda: QaFamily("hard"),
     "qa-rows": qa_rows,
+    "bfcl": BfclFamily,
+    "bfcl-conversations": lambda: BfclFamily(["multi_turn_base", "multi_turn_miss_func"]),
 }
 
 ENDLESS = frozenset(name for name in FAMILIES if name.startswith("toolbox")) | {

@@ -129,7 +129,8 @@ _TASKS: dict[int, list[Task]] = {}
 def test_the_environment_never_raises(family: TaskFamily, data: st.DataObject) -> None:
     task = data.draw(st.sampled_from(_TASKS.setdefault(id(family), _all(family, 10))))
     tool = data.draw(st.sampled_from(task.tools)) if task.tools else None
-    keys = st.sampled_from(list(tool.parameters["properties"])) | texts if tool else texts
+    properties = list(tool.parameters["properties"]) if tool else []
+    keys = st.sampled_from(properties) | texts if properties else texts
     name = data.draw(st.just(tool.name) | texts if tool else texts)
     result = family.env(task).call(name, data.draw(st.dictionaries(keys, values, max_size=4)))
     assert isinstance(result.ok, bool)
