@@ -1,0 +1,70 @@
+"""The guards during a run. What they find follows from the journal, so a resumed run finds the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from esagent.assemble import Parts
+from esagent.config.schema import Config, Guards
+from esagent.guards.effect import calibrated
+from esagent.guards.finding import Finding, enforce, merged
+from esagent.guards.harness import scored_failures
+from esagent.guards.restore import still
+from esagent.guards.rounding import swallowed
+from esagent.guards.spread import IN_A_ROW, spread
+
+Records = Sequence[Mapping[str, Any]]
+
+
+class Watch:
+    """Watches a run of `config` that began from the digest `start`. Everything raises InvalidRun under strict."""
+
+    def __init__(self, config: Config, parts: Parts, start: str) -> None:
+        self._config, self._parts, self._start = config, parts, start
+        self._told: set[tuple[str, str]] = set()
+
+    def calibration(self, kept: Mapping[str, Any] | None) -> None:
+        """After a calibration, before the first step. kept: what it found, None where there was none."""
+        if kept is not None:
+            self._enforce(calibrated(kept["found"]))
+
+    def before_update(self, records: Records) -> None:
+        """After the members of the next step, before it moves the centre: is it still where `records` left it?"""
+        if self._config.guards is not Guards.off:
+            self._enforce(still(self._parts.backend, self._digest(records, len(records)), len(records)))
+
+    def after_step(self, records: Records) -> None:
+        """After the record of the newest step was written."""
+        if self._config.guards is not Guards.off:
+            self._enforce(self._found(records, len(records)))
+
+    def summary(self, records: Records, start: Mapping[str, Any] | None) -> dict[str, Any]:
+        """For the summary: the mode, and all that is no ok. start: what the manifest keeps of the guards."""
+        if self._config.guards is Guards.off:
+            return {"mode": Guards.off.value, "findings": []}
+        found = [finding for n in range(1, len(records) + 1) for finding in self._found(records, n)]
+        before = [finding for finding in (start or {}).get("findings", []) if finding["level"] != "ok"]
+        listed = [*before, *(finding.to_dict() for finding in merged(found))]
+        return {"mode": self._config.guards.value, "findings": listed}
+
+    def _found(self, records: Records, upto: int) -> Iterator[Finding]:
+        """Of the last of the first `upto` records."""
+        record = records[upto - 1]
+        episodes = len(record["rewards"]) * len(record["tasks"])
+        yield from spread(self._config, records[max(0, upto - IN_A_ROW) : upto])
+        yield from swallowed(self._config, self._parts, record, self._digest(records, upto - 1))
+        yield from scored_failures(record, episodes)
+
+    def _digest(self, records: Records, upto: int) -> str:
+        """Of the state after the first `upto` records."""
+        return str(records[upto - 1]["digest"]) if upto else self._start
+
+    def _enforce(self, findings: Iterator[Finding]) -> None:
+        """A note, and a fault that is lived with, is told once."""
+        new = [f for f in findings if (f.guard, f.level) not in self._told]
+        if self._config.guards is Guards.warn:
+            self._told |= {(f.guard, f.level) for f in new}
+        else:
+            self._told |= {(f.guard, f.level) for f in new if f.level == "note"}
+        enforce(new, self._config.guards)
