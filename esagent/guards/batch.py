@@ -42,7 +42,7 @@ def batch(subject: Subject) -> Iterator[Finding]:
             "fault",
             f"the likelihood of an answer changes by {noise:.2g} nats per token with what else is in the batch, more "
             "than rounding explains",
-            "look for padding or positions that leak between rows; backend.deterministic=true avoids batches' influence",
+            "look for padding or positions that leak between rows, or set backend.deterministic=true",
             noise,
         )
     elif other or (noise and config.study):

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from esagent.config.export import to_dict
 from esagent.config.schema import Config
 from esagent.config.study import load_study
 from esagent.guards.finding import Finding
-from esagent.guards.subject import Subject
 from esagent.stats.arms import flatten, training_budget
+
+if TYPE_CHECKING:  # a sweep asks for its budgets without loading torch
+    from esagent.guards.subject import Subject
 
 NAME = "budgets"
 _REMEDY = "give all arms one budget of one kind (budget=tokens, budget=episodes); warn where the budget is the question"

@@ -24,7 +24,7 @@ MANY = 0.5
 """Share of a step's episodes with such a reason that makes a fault; above `MAX_UNSCORED` it is a note."""
 
 _SIGNS = re.compile(
-    r"\b\w*(?<![a-z])[A-Z]\w*(?:Error|Exception)\b|\bTraceback\b|\btimed?[ -]?out\b|\bconnection (?:refused|reset|lost)\b"
+    r"\b[A-Z]\w*(?:Error|Exception)\b|\bTraceback\b|\btimed?[ -]?out\b|\bconnection (?:refused|reset|lost)\b"
     r"|\bunreachable\b|\bbroken pipe\b|\bno such file\b|\bservice unavailable\b|\brate limit"
 )
 """What programs say when they fail, and graders of answers do not."""

@@ -46,7 +46,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Tried:
-    """A member, the positions of the questions it was asked, and the log-likelihoods of their answers, in nats/token."""
+    """A member, the positions of the questions it was asked, and the log-likelihood per token of their answers."""
 
     member: Perturbation
     asked: tuple[int, ...]
@@ -141,9 +141,7 @@ def _concerning(
     return tuple(sorted(place for of_module in places.values() for place in of_module[:_EACH]))
 
 
-def _score(
-    parts: Parts, asked: Sequence[tuple[Question, int]], members: Sequence[Perturbation]
-) -> NDArray[np.float64]:
+def _score(parts: Parts, asked: Sequence[tuple[Question, int]], members: Sequence[Perturbation]) -> NDArray[np.float64]:
     requests = [replace(question.request, member=member) for question, member in asked]
     texts = [question.text for question, _ in asked]
     return np.array(parts.backend.score(requests, texts, members) if asked else [], dtype=np.float64)

@@ -23,7 +23,10 @@ DUST = 1e-6
 
 
 def spread(config: Config, records: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """During a run, from the records of its last `IN_A_ROW` steps, about the newest. figure: standard deviation of the members' mean rewards."""
+    """During a run, from the records of its last `IN_A_ROW` steps, about the newest.
+
+    figure: standard deviation of the members' mean rewards.
+    """
     if not records:
         return
     step, deviation = int(records[-1]["step"]), _deviation(records[-1])

@@ -65,4 +65,3 @@ def guarded_start(config: Config, parts: Parts) -> dict[str, Any] | None:
         "seconds": time.monotonic() - began,
         "findings": [finding.to_dict() for finding in findings],
     }
-

@@ -55,7 +55,8 @@ def build_manifest(
     """This process and machine as a dict.
 
     config: the text of config.yaml; settings: the same as plain data. initial_digest: of the untrained state. init: the
-    state of another run that this one starts from. guards: what they found at the start. command: sys.argv unless given.
+    state of another run that this one starts from. guards: what they found at the start.
+    command: sys.argv unless given.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
