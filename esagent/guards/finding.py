@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -44,11 +44,6 @@ class Finding:
         if self.figure is not None and not math.isfinite(self.figure):
             data["figure"] = None
         return data
-
-
-def found_in(data: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    """The way back from `to_dict`."""
-    return [Finding(**{name: item.get(name) for name in Finding.__dataclass_fields__}) for item in data]
 
 
 def enforce(findings: Iterable[Finding], mode: Guards) -> None:

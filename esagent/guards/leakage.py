@@ -63,11 +63,12 @@ def _shared(splits: Mapping[str, tuple[Task, ...]]) -> Iterator[tuple[Task, str,
             if words and twin is not None and seen[twin][1] != split:
                 yield task, split, seen[twin][0], seen[twin][1], 1.0
             elif words:
-                common = Counter(at for shingle in shingles for at in holders[shingle][:_COMMON])
+                holding = (at for shingle in shingles for at in holders[shingle][:_COMMON])
+                common = Counter(at for at in holding if seen[at][1] != split)
                 for at, count in common.most_common(3):
                     other, there, theirs, digits = seen[at]
                     share = count / len(shingles | theirs)
-                    if there != split and share >= NEAR and digits == numbers:
+                    if share >= NEAR and digits == numbers:
                         yield task, split, other, there, min(share, 1.0 - 1e-9)
                         break
             exact.setdefault(words, len(seen))

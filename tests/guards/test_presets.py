@@ -33,9 +33,11 @@ def faults(config: Config) -> list[Finding]:
 def test_a_preset_is_sound_or_says_that_it_is_not(path: Path) -> None:
     group = path.relative_to(CONF).parts[0]
     option = path.relative_to(CONF / group).with_suffix("").as_posix()
-    jobs = compose_all(expand([f"{group}={option}"], None).jobs, None)
-    found = [f for config in jobs for f in faults(config)] + [f for f in unequal(jobs) if f.level == "fault"]
-    warned = {config.guards for config in jobs} == {Guards.warn}
+    seeds = {"seed=1", "seed=2"}  # they differ in nothing else
+    jobs = [job for job in expand([f"{group}={option}"], None).jobs if not seeds & set(job)]
+    configs = compose_all(jobs, None)
+    found = [f for config in configs for f in faults(config)] + [f for f in unequal(configs) if f.level == "fault"]
+    warned = {config.guards for config in configs} == {Guards.warn}
     text = path.read_text()
     header = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
     assert bool(found) == warned, found

@@ -27,13 +27,13 @@ class Subtracting(Weights):
     """Adds a member's noise to what stands in the model, and later subtracts it again, in the model's own format."""
 
     def show(self, perturbation: Perturbation | None = None) -> None:
-        for there, sign in ((self._shown, -1.0), (perturbation, 1.0)):
-            for tensor in self.tensors if there is not None else ():
-                flat = self.standing(tensor)
-                for start, count in [(0, tensor.size)]:
-                    weight = sign * self._weight(tensor, there, start, count)
-                    flat.add_((weight * self.form.draw(there.seed, tensor, start, count)).to(flat.dtype))
-                self._tell(flat)
+        for member, sign in ((self._shown, -1.0), (perturbation, 1.0)):
+            if member is not None:
+                for tensor in self.tensors:
+                    weight = sign * self._weight(tensor, member, 0, tensor.size)
+                    flat = self.standing(tensor)
+                    flat.add_((weight * self.form.draw(member.seed, tensor, 0, tensor.size)).to(flat.dtype))
+                    self._tell(flat)
         self._shown = perturbation
 
 
