@@ -14,7 +14,7 @@ from esagent.guards.finding import Finding
 from esagent.guards.subject import Subject
 
 NAME = "destroyed"
-LOST, MUCH = 3.0, 1.0
+LOST, MUCH = 3.0, 2.0
 """Nats per token that make a fault, and a note."""
 
 

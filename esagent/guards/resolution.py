@@ -85,10 +85,9 @@ def _added(
     start, moved = next(parameters.ranges(tensor, member))
     form = parameters.standing(tensor).dtype if isinstance(parameters, Weights) else _dtype(subject)
     centre = parameters.centre[tensor.name][start : start + len(moved)][:_NUMBERS]
-    moved = moved[:_NUMBERS]
-    meant = moved.double() - centre.double()
+    meant = parameters.meant(tensor, member, start, len(moved))[:_NUMBERS]
     if meant.any():
-        yield meant, moved.to(form).double() - centre.to(form).double()
+        yield meant, moved[:_NUMBERS].to(form).double() - centre.to(form).double()
 
 
 def _dtype(subject: Subject) -> torch.dtype:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from esagent.guards.destroyed import LOST, destroyed
 from esagent.guards.subject import Subject
-from tests.helpers.guarded import looked, only, tiny_config, tiny_parts
+from tests.helpers.guarded import looked, only, tiny_config, tiny_parts, vector_subject
 
 
 def test_a_sigma_that_destroys_the_outputs() -> None:
-    config = tiny_config("sigma.start=200")
-    found = only(looked(destroyed, Subject(config, tiny_parts(config))))
+    made = vector_subject()
+    assert looked(destroyed, made) == []
+    wild = replace(
+        made.parts, scales=replace(made.parts.scales, factors=dict.fromkeys(made.parts.scales.factors, 50.0))
+    )
+    found = only(looked(destroyed, Subject(made.config, wild)))
     assert found.figure is not None
     assert found.figure > LOST
     assert "sigma" in found.remedy

@@ -42,7 +42,7 @@ def test_warn_writes_it_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     config = replace(vector_config(tmp_path, steps=1), guards=Guards.warn)
     summary = train(config, build=broken(JudgeDown(answers=200)))
     assert "guard harness" in caplog.text
-    assert [f["guard"] for f in summary["guards"]["findings"]] == ["harness"]
+    assert [(f["guard"], f["level"]) for f in summary["guards"]["findings"]] == [("harness", "note")]
     manifest = read_manifest(RunDirectory(Path(summary["run"])))
     assert manifest["guards"]["mode"] == "warn"
     assert manifest["guards"]["seconds"] > 0

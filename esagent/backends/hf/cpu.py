@@ -53,6 +53,8 @@ def pack_linears(model: nn.Module) -> Packed:
     packed = Packed()
     if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return packed
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():  # oneDNN has no bfloat16 on a CPU without AVX-512
+        return packed
     for module in model.modules():
         if isinstance(module, nn.Linear) and module.bias is None and module.weight.dtype == torch.bfloat16:
             linear = _PackedLinear(module.weight.detach())
