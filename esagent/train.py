@@ -120,7 +120,7 @@ def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
         try:
             manifest = read_manifest(run)
             start = identity(manifest)
-            watch = Watch(config, parts, start.digest)
+            watch = Watch(config, parts, start.digest, run.typed)
             with recover(run, parts.backend, start) as journal, noting_failure(run):
                 rows = [*calibration_rows(run, config, start), *map(metrics_row, journal.records)]
                 mend(run, journal.records, rows, start)

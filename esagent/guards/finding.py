@@ -46,8 +46,8 @@ class Finding:
         return data
 
 
-def enforce(findings: Iterable[Finding], mode: Guards) -> None:
-    """Tell notes and faults as warnings. Raises InvalidRun, one line a fault, when faults are not to be lived with."""
+def enforce(findings: Iterable[Finding], mode: Guards, advice: str = "guards=warn goes on all the same") -> None:
+    """Tell notes and faults as warnings. Raises InvalidRun, one line a fault and `advice`, under strict."""
     findings = list(findings)
     faults = [finding for finding in findings if finding.level == "fault"]
     strict = mode is Guards.strict
@@ -55,7 +55,7 @@ def enforce(findings: Iterable[Finding], mode: Guards) -> None:
         if finding.level == "note" or (finding.level == "fault" and not strict):
             _log.warning("%s", finding.line)
     if faults and strict:
-        raise InvalidRun(*(finding.line for finding in faults), advice="guards=warn goes on all the same")
+        raise InvalidRun(*(finding.line for finding in faults), advice=advice)
 
 
 def merged(findings: Sequence[Finding]) -> list[Finding]:

@@ -18,10 +18,14 @@ Records = Sequence[Mapping[str, Any]]
 
 
 class Watch:
-    """Watches a run of `config` that began from the digest `start`. Everything raises InvalidRun under strict."""
+    """Watches a run of `config` that began from the digest `start`. Everything raises InvalidRun under strict.
 
-    def __init__(self, config: Config, parts: Parts, start: str) -> None:
+    typed: the run's folder as a shell takes it.
+    """
+
+    def __init__(self, config: Config, parts: Parts, start: str, typed: str) -> None:
         self._config, self._parts, self._start = config, parts, start
+        self._advice = f"esagent resume {typed} --fork guards=warn goes on all the same"
         self._told: set[tuple[str, str]] = set()
 
     def calibration(self, kept: Mapping[str, Any] | None) -> None:
@@ -67,4 +71,4 @@ class Watch:
             self._told |= {(f.guard, f.level) for f in new}
         else:
             self._told |= {(f.guard, f.level) for f in new if f.level == "note"}
-        enforce(new, self._config.guards)
+        enforce(new, self._config.guards, self._advice)
