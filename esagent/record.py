@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class StepResult:
     """Everything that happened in one step. `before` and `belief`: what was believed of the modules, and what the step
-    left of it; `seconds`: its wall time."""
+    left of it; `seconds`: its wall time; `restored`: whether members left the centre as it was (None: nobody looked)."""
 
     allocation: Allocation
     population: Population
@@ -51,6 +51,7 @@ class StepResult:
     seconds: float
     episodes_sha256: str
     norm: UpdateNorm = UpdateNorm.block
+    restored: bool | None = None
 
 
 def journal_record(result: StepResult) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "update_norm": result.norm,
         "tasks": [task.id for task in result.tasks],
         "dropped": result.rollout.dropped,
+        "restored": result.restored,
         "suspect": len(suspect),
         "suspect_reason": suspect[0] if suspect else "",
         "objective": result.rollout.objective,

@@ -189,7 +189,7 @@ def _search(
         scaled = allocation.scaled(step_size)
         update = parts.strategy.tell(population, rollout.rewards, step_size=scaled, groups=groups)
         judgement = judge_step(config, parts, step, tasks, rollout)
-        watch.before_update(journal.records)
+        restored = watch.before_update(journal.records)
         applied = backend.apply(update)
         before_step, belief = belief, learn(belief, judgement.judged, config.credit)
 
@@ -211,6 +211,7 @@ def _search(
                 seconds,
                 episodes,
                 config.algorithm.update_norm,
+                restored,
             )
         )
         row = metrics_row(record)

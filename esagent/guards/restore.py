@@ -28,7 +28,7 @@ def restore(subject: Subject) -> Iterator[Finding]:
     changed = float(np.mean(probed.before != probed.after)) if len(probed.before) else 0.0
     astray = strayed(subject.parts.backend)
     if probed.digests[0] != probed.digests[1] or changed or astray:
-        yield _fault(max(changed, astray), None)
+        yield drifted(None, max(changed, astray))
     else:
         yield Finding(NAME, "ok", "after its members the centre is what it was, bit for bit", "", 0.0)
 
@@ -37,7 +37,7 @@ def still(backend: Backend, digest: str, step: int) -> Iterator[Finding]:
     """During a run, before the update of `step`: whether the centre still is the state with this digest."""
     astray = strayed(backend)
     if backend.digest() != digest or astray:
-        yield _fault(astray, step)
+        yield drifted(step, astray)
 
 
 def strayed(backend: Backend) -> float:
@@ -55,6 +55,7 @@ def strayed(backend: Backend) -> float:
     return wrong / max(1, total)
 
 
-def _fault(share: float, step: int | None) -> Finding:
+def drifted(step: int | None, share: float = 0.0) -> Finding:
+    """The fault. share: of what was compared, as far as it was compared number by number."""
     extent = f" ({share:.1%} of what was compared)" if share else ""
     return Finding(NAME, "fault", f"after its members the centre is not what it was{extent}", _REMEDY, share, step)

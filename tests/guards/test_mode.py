@@ -22,6 +22,7 @@ from tests.guards.test_rewards import Flat, JudgeDown
 from tests.helpers.vector import vector_config, vector_parts
 
 FAULT = Finding("effect", "fault", "nothing moves", "raise sigma", 0.0)
+LATER = ("suspect", "suspect_reason", "restored", "previous", "checksum")
 NOTE = Finding("power", "note", "few tasks", "take more", 0.5)
 
 
@@ -119,7 +120,7 @@ def as_of_earlier(run: RunDirectory) -> None:
     run.journal.unlink()
     with Journal(run.journal, whole["checksum"]) as journal:
         for record in records:
-            body = {k: v for k, v in record.items() if k not in ("suspect", "suspect_reason", "previous", "checksum")}
+            body = {k: v for k, v in record.items() if k not in LATER}
             journal.append(body)
     run.metrics.unlink()
     for snapshot in run.snapshots.iterdir():

@@ -93,3 +93,4 @@ def test_a_drift_that_shows_in_the_run_alone(tmp_path: Path) -> None:
     assert read_journal(run / "journal.jsonl") == []
     summary = train(replace(config, guards=Guards.warn, name="warned"), build=build)
     assert summary["steps"] == 2
+    assert [(f["guard"], f["step"]) for f in summary["guards"]["findings"]] == [("restore", 0)]
