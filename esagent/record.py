@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class StepResult:
     """Everything that happened in one step. `before` and `belief`: what was believed of the modules, and what the step
-    left of it; `seconds`: its wall time; `restored`: whether members left the centre as it was (None: nobody looked)."""
+    left of it; `seconds`: its wall time; `restored`: members left the centre as it was (None: nobody looked)."""
 
     allocation: Allocation
     population: Population
