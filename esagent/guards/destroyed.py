@@ -19,7 +19,7 @@ LOST, MUCH = 3.0, 2.0
 
 
 def destroyed(subject: Subject) -> Iterator[Finding]:
-    """figure: what the worst member loses on average over its questions, in nats per token."""
+    """figure: what members lose on average, in nats per token; infinite where one has logits that are not finite."""
     probed = subject.probed
     if not np.isfinite(probed.before).all():
         yield Finding(
@@ -33,15 +33,15 @@ def destroyed(subject: Subject) -> Iterator[Finding]:
     lost = [float((probed.among[list(t.asked)] - t.scores).mean()) for t in probed.tried if t.asked]
     if not lost:
         return
-    worst = float(np.nan_to_num(lost, nan=np.inf).max())
-    if worst > MUCH:
-        what = f"lose {worst:.1f} nats per token" if np.isfinite(worst) else "have logits that are not finite"
+    mean = float(np.mean(lost)) if np.isfinite(lost).all() else float("inf")
+    if mean > MUCH:
+        what = f"lose {mean:.1f} nats per token" if np.isfinite(mean) else "have logits that are not finite"
         yield Finding(
             NAME,
-            "fault" if worst > LOST else "note",
+            "fault" if mean > LOST else "note",
             f"perturbed members {what} on answers that make sense to the agent: sigma destroys its outputs",
             "lower sigma.start (0.001 for whole weights), or let sigma=auto find a scale",
-            worst,
+            mean,
         )
     else:
-        yield Finding(NAME, "ok", f"members lose at most {max(worst, 0.0):.2g} nats per token", "", worst)
+        yield Finding(NAME, "ok", f"members lose {max(mean, 0.0):.2g} nats per token on average", "", mean)

@@ -31,9 +31,13 @@ _SIGNS = re.compile(
 
 
 def harness(subject: Subject) -> Iterator[Finding]:
-    """Before a run. figure: share of the tried tasks whose gold episode does not earn 1."""
+    """Before a run. figure: share of the tried tasks whose gold episode is not scored as one.
+
+    A scorer that raises does what it should, so that is a fault only where it does nothing else.
+    """
     family, tasks = subject.parts.family, subject.parts.pools.pool[:TASKS]
     wrong: list[str] = []
+    failed: list[str] = []
     for task in tasks:
         try:
             problem = _problem(family, task)
@@ -42,7 +46,8 @@ def harness(subject: Subject) -> Iterator[Finding]:
         except (EsagentError, Told):
             raise
         except Exception as error:
-            problem = f"scoring it raises {type(error).__name__}: {' '.join(str(error).split())[:120]}"
+            failed.append(f"{task.id}: {type(error).__name__}: {' '.join(str(error).split())[:120]}")
+            continue
         if problem:
             wrong.append(f"{task.id}: {problem}")
     if wrong:
@@ -50,8 +55,16 @@ def harness(subject: Subject) -> Iterator[Finding]:
             NAME,
             "fault",
             f"the gold episode of {len(wrong)} of {len(tasks)} tasks is not scored as one ({wrong[0]})",
-            "bring up what the scorer needs (judge, sandbox, files), and let it raise when it fails, never return 0",
+            _REMEDY,
             len(wrong) / len(tasks),
+        )
+    elif failed:
+        yield Finding(
+            NAME,
+            "fault" if len(failed) == len(tasks) else "note",
+            f"the scorer fails on {len(failed)} of {len(tasks)} tasks ({failed[0]})",
+            _REMEDY,
+            len(failed) / len(tasks),
         )
     else:
         yield Finding(NAME, "ok", f"gold episodes of {len(tasks)} tasks are scored as such", "", 0.0)
@@ -76,6 +89,9 @@ def suspects(episodes: Sequence[Episode]) -> list[str]:
     """The reasons of scored episodes without a reward that read as a failure of the harness."""
     scores = (episode.score for episode in episodes)
     return [s.reason for s in scores if not s.unscored and s.reward <= 0 and _SIGNS.search(s.reason)]
+
+
+_REMEDY = "bring up what the scorer needs (judge, sandbox, files); let it raise when it fails, and never return 0"
 
 
 def _problem(family: TaskFamily, task: Task) -> str:
