@@ -12,7 +12,7 @@ from esagent.guards.finding import Finding, enforce, merged
 from esagent.guards.harness import scored_failures
 from esagent.guards.restore import drifted, still
 from esagent.guards.rounding import swallowed
-from esagent.guards.spread import IN_A_ROW, spread
+from esagent.guards.spread import spread
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -71,7 +71,7 @@ class Watch:
         episodes = len(record["rewards"]) * len(record["tasks"])
         if record.get("restored") is False:  # a journal of an earlier version lacks it
             yield drifted(int(record["step"]))
-        yield from spread(self._config, records[max(0, upto - IN_A_ROW) : upto])
+        yield from spread(self._config, records, upto)
         yield from swallowed(self._config, self._parts, record, self._digest(records, upto - 1))
         yield from scored_failures(record, episodes)
 

@@ -13,7 +13,7 @@ from esagent.core.episode import Episode, Score, Task, Trajectory
 from esagent.core.noise import key
 from esagent.errors import InvalidRun
 from esagent.guards.harness import harness, suspects
-from esagent.guards.spread import IN_A_ROW
+from esagent.guards.spread import IN_A_ROW, spread
 from esagent.pools import make_pools
 from esagent.runs.directory import RunDirectory
 from esagent.runs.identity import read_manifest
@@ -78,6 +78,22 @@ def test_with_warn_it_goes_on_and_says_so(tmp_path: Path, caplog: pytest.LogCapt
     assert read_manifest(run)["guards"]["mode"] == "warn"
     again = resume(run.path, build=vector_parts)
     assert again["guards"] == summary["guards"]
+
+
+def test_a_run_that_has_solved_its_tasks_goes_on_and_one_that_collapsed_does_not() -> None:
+    config = vector_config("nowhere")
+
+    def record(step: int, *rewards: float) -> dict[str, Any]:
+        return {"step": step, "rewards": [[reward] for reward in rewards]}
+
+    learned = [record(0, 0.0, 0.5), record(1, 0.5, 1.0)]
+    solved = [*learned, *(record(step, 1.0, 1.0) for step in range(2, 6))]
+    assert [f.level for f in spread(config, solved, 6)] == ["note"]
+    assert list(spread(config, solved, 2)) == []
+    collapsed = [*learned, *(record(step, 0.0, 0.0) for step in range(2, 6))]
+    assert [f.level for n in (3, 4, 5) for f in spread(config, collapsed, n)] == ["note", "note", "fault"]
+    failed = [record(step, float("nan"), 1.0) for step in range(4)]
+    assert list(spread(config, failed, 4)) == []
 
 
 def test_dust_that_shaping_makes_a_step_of(tmp_path: Path) -> None:
