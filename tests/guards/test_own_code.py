@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "guards.md").read_text()
 
 @pytest.mark.parametrize(
     ("steps", "every", "due"),
-    [(5, 2, [0, 2, 4, 5]), (4, 2, [0, 2, 4]), (3, 5, [0, 3]), (3, 0, [0, 3]), (2, 1, [0, 1, 2]), (0, 4, [0])],
+    [(5, 2, [0, 2, 4, 5]), (2, 5, [0, 2]), (2, 0, [0, 2]), (2, 1, [0, 1, 2]), (0, 4, [0])],
 )
 def test_evaluations_are_made_when_they_are_due(tmp_path: Path, steps: int, every: int, due: list[int]) -> None:
     summary = train(vector_config(tmp_path, steps=steps, evaluate_every=every), build=vector_parts)
