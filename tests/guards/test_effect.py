@@ -8,11 +8,14 @@ import pytest
 import torch
 from torch import nn
 
+from esagent.agents.base import Agent, Run
+from esagent.core.episode import Task, Trajectory
 from esagent.guards.effect import calibrated, effect
 from esagent.guards.subject import Subject
 from esagent.spaces.lora import LoraSpace
 from esagent.spaces.partitions import make_partition
 from esagent.spaces.sites import find_sites
+from esagent.tasks.base import Environment
 from tests.helpers.guarded import looked, only, parts_over, tiny_config, tiny_parts
 from tests.helpers.tiny import make_tiny
 
@@ -46,35 +49,27 @@ def test_a_sigma_that_the_precision_swallows() -> None:
     assert only(looked(effect, Subject(config, parts))).figure == pytest.approx(0.0, abs=0.01)
 
 
-def test_a_module_that_is_never_asked_is_told_of() -> None:
-    config = tiny_config()
-    parts = tiny_parts(config)
-    config = replace(config, task=replace(config.task, pool=1))
-    subject = Subject(config, parts)
-    probed = subject.probed
-    kept = tuple(q for q in probed.questions if q.request.module != "caller")
-    assert len(kept) < len(probed.questions)
-    agent = _Silent(parts.agent)
-    found = looked(effect, Subject(config, replace(parts, agent=agent)))
-    assert [f.level for f in found] == ["note"] * len(found)
-    assert any("caller" in f.cause for f in found)
+class Silent:
+    """The modular agent, which stops where its caller would be asked."""
 
-
-class _Silent:
-    """The modular agent, which answers in the place of its caller and what comes after."""
-
-    def __init__(self, agent) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self.modules = agent.modules
 
-    def run(self, task, env):  # type: ignore[no-untyped-def]
+    def run(self, task: Task, env: Environment) -> Run:
         run = self._agent.run(task, env)
         request = next(run)
-        while request.module not in ("caller", "synthesizer"):
+        while request.module != "caller":
             request = run.send((yield request))
-        from esagent.core.episode import Trajectory
-
         return Trajectory((), "")
+
+
+def test_a_module_that_is_never_asked_is_told_of() -> None:
+    config = tiny_config()
+    parts = tiny_parts(config)
+    found = looked(effect, Subject(config, replace(parts, agent=Silent(parts.agent))))
+    assert [f.level for f in found] == ["note", "note"]
+    assert ["caller" in found[0].cause, "synthesizer" in found[1].cause] == [True, True]
 
 
 @pytest.mark.parametrize("space", ["bias", "core", "lora"])
