@@ -31,6 +31,16 @@ class EnvironmentFailure(EsagentError):
     exit_code = 3
 
 
+class InvalidRun(EsagentError):
+    """A guard found that a run would be invalid (exit 3). Carries every fault found, then what to do about them all."""
+
+    exit_code = 3
+
+    def __init__(self, *problems: str, advice: str = "") -> None:
+        self.problems = (*problems, advice) if advice else problems
+        super().__init__("; ".join(self.problems))
+
+
 class Preempted(EsagentError):
     """The scheduler asked the run to stop; the same command goes on later (exit 75)."""
 

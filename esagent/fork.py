@@ -23,6 +23,7 @@ from esagent.config.limits import limit_of
 from esagent.config.schema import Config
 from esagent.core.ledger import step_cost
 from esagent.errors import ConfigError
+from esagent.guards.start import guarded_start
 from esagent.record import circumstances, compare_circumstances, metrics_row
 from esagent.runs.directory import RunDirectory, create_run, open_run
 from esagent.runs.episodes import evaluation_file, step_file
@@ -71,7 +72,8 @@ def fork(
     text = as_yaml(config)
     to_start(parent.snapshots, parts.backend, start)
     init = manifest.get("init")
-    ours = circumstances(config, parts.facts, text, start.digest, Start(**init) if init else None)
+    guards = guarded_start(config, parts)
+    ours = circumstances(config, parts.facts, text, start.digest, Start(**init) if init else None, guards)
     compare_circumstances(parent, manifest, ours)
     moved = any(line.startswith(("runs_dir was", "name was")) for line in differing)
     origin = {

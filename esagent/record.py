@@ -22,6 +22,7 @@ from esagent.core.population import Population, Update
 from esagent.credit.belief import Belief
 from esagent.errors import RunError
 from esagent.evaluate import Rollout, mean_signals
+from esagent.guards.harness import suspects
 from esagent.judging import Judgement
 from esagent.runs.codec import encode_population, encode_update
 from esagent.runs.directory import RunDirectory
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class StepResult:
     """Everything that happened in one step. `before` and `belief`: what was believed of the modules, and what the step
-    left of it; `seconds`: its wall time."""
+    left of it; `seconds`: its wall time; `restored`: members left the centre as it was (None: nobody looked)."""
 
     allocation: Allocation
     population: Population
@@ -50,6 +51,7 @@ class StepResult:
     seconds: float
     episodes_sha256: str
     norm: UpdateNorm = UpdateNorm.block
+    restored: bool | None = None
     workers: Mapping[str, Any] | None = None
 
 
@@ -66,7 +68,7 @@ def told_of_workers(backend: Backend) -> dict[str, Any] | None:
 
 def journal_record(result: StepResult) -> dict[str, Any]:
     """The step as the journal keeps it, and as it reads it back. `rewards` are [members][kept tasks]."""
-    judgement = result.judgement
+    judgement, suspect = result.judgement, suspects(result.rollout.episodes)
     record = {
         "step": result.population.step,
         "population": encode_population(result.population),
@@ -77,6 +79,9 @@ def journal_record(result: StepResult) -> dict[str, Any]:
         "update_norm": result.norm,
         "tasks": [task.id for task in result.tasks],
         "dropped": result.rollout.dropped,
+        "restored": result.restored,
+        "suspect": len(suspect),
+        "suspect_reason": suspect[0] if suspect else "",
         "objective": result.rollout.objective,
         "rewards": result.rollout.rewards,
         "signals": mean_signals([e for e in result.rollout.episodes if not e.score.unscored]),
@@ -170,11 +175,16 @@ def expected_signal(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def circumstances(
-    config: Config, facts: Facts, text: str, initial_digest: str, start: Start | None = None
+    config: Config,
+    facts: Facts,
+    text: str,
+    initial_digest: str,
+    start: Start | None = None,
+    guards: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest of a run of `config`, whose config.yaml holds `text`: what its numbers depend on.
 
-    start: the state of another run that a new one begins with; None for the base model.
+    start: the state of another run that a new one begins with; None for the base model. guards: what they found.
     """
     return build_manifest(
         config=text,
@@ -187,6 +197,7 @@ def circumstances(
         device=facts.device,
         deterministic=facts.deterministic,
         init=None if start is None else asdict(start),
+        guards=guards,
     )
 
 

@@ -11,6 +11,8 @@
         credit          <- what failed in the episodes           earliest verifiable mistake
         journal         <- (population, rewards, update, digest, credit)
 
+Guards look at it all before the first step and beside every one (docs/guards.md).
+
 The unperturbed agent is evaluated at the start, every E steps and at the end; a state is chosen on validation tasks (or
 is the last), and held-out tasks are seen by the base and by the chosen state alone. All randomness derives from keys,
 so a run that was stopped goes on with the very directions and tasks it would have had.
@@ -28,7 +30,7 @@ from esagent.allocation.base import Evidence
 from esagent.allocation.history import history_after, history_of
 from esagent.assemble import Parts, assemble
 from esagent.blocks import block_summary
-from esagent.calibration.kept import calibrated, calibration_rows, calibration_summary
+from esagent.calibration.kept import calibrated, calibration_rows, calibration_summary, read_calibration
 from esagent.config.change import changed
 from esagent.config.export import as_yaml, from_dict
 from esagent.config.limits import limit_of
@@ -36,6 +38,8 @@ from esagent.config.schema import Config, Select
 from esagent.core.ledger import step_cost
 from esagent.credit.belief import belief_of, learn
 from esagent.evaluate import Split, evaluate, spent
+from esagent.guards.start import guarded_start
+from esagent.guards.watch import Watch
 from esagent.judging import judge_step
 from esagent.objective import FITNESS, OBJECTIVES
 from esagent.record import (
@@ -74,13 +78,15 @@ def train(config: Config, *, json_mode: bool = False, build: Build = assemble) -
     """Run `config` from the start and return its summary (also in summary.json of the new run directory).
 
     json_mode: plain progress lines on stderr. build: makes the parts, before anything is written.
-    Raises Interrupted or Preempted at a step boundary after a signal, and the errors of the parts.
+    Raises Interrupted or Preempted at a step boundary after a signal, InvalidRun for what a guard found, and the errors
+    of the parts.
     """
     started = time.monotonic()
     parts = build(config)
     config, start = begin(config, parts.backend, parts.facts.model_hash)
     text = as_yaml(config)
-    manifest = circumstances(config, parts.facts, text, parts.backend.digest(), start)
+    guards = guarded_start(config, parts)
+    manifest = circumstances(config, parts.facts, text, parts.backend.digest(), start, guards)
     run = create_run(config.runs_dir, config.name, config.seed, text, prepare=lambda run: write_identity(run, manifest))
     return work(run, config, parts, started, json_mode)
 
@@ -105,7 +111,7 @@ def resume(
             with locked(run), reporting("write", run.curve_svg):
                 save_curve(run.path)
         return finished
-    config = from_dict(manifest["config"])
+    config = from_dict({"guards": "warn", **manifest["config"]})  # a run of an earlier version began without guards
     parts = build(from_dict(located(manifest["config"], manifest)))
     compare_circumstances(run, manifest, circumstances(config, parts.facts, "", ""))
     begin_again(run, config, parts.backend, parts.facts.model_hash, identity(manifest))
@@ -120,14 +126,18 @@ def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
     display = Progress(limit, blocks, json_mode, fitness=FITNESS[config.objective])
     with locked(run), stopping(advice, run.preempted) as stop, display as progress:
         try:
-            start = identity(read_manifest(run))
+            manifest = read_manifest(run)
+            start = identity(manifest)
+            watch = Watch(config, parts, start.digest, run.typed)
             with recover(run, parts.backend, start) as journal, noting_failure(run):
                 rows = [*calibration_rows(run, config, start), *map(metrics_row, journal.records)]
                 mend(run, journal.records, rows, start)
                 earlier = sum(row["seconds"] for row in read_rows(run.metrics))
                 parts = calibrated(run, config, parts, start, len(journal.records), progress)
-                _search(run, config, parts, start, journal, stop, progress)
+                watch.calibration(read_calibration(run, start) if config.sigma.auto else None)
+                _search(run, config, parts, start, journal, stop, progress, watch)
                 summary = _report(run, config, parts, start, journal, stop, progress)
+                summary["guards"] = watch.summary(journal.records, manifest.get("guards"))
                 summary["seconds"] = time.monotonic() - started + earlier
                 summary = write_outcome(run, summary, journal.head)
             with reporting("write", run.curve_svg):
@@ -139,7 +149,14 @@ def work(run: RunDirectory, config: Config, parts: Parts, started: float, json_m
 
 
 def _search(
-    run: RunDirectory, config: Config, parts: Parts, start: Identity, journal: Journal, stop: Stop, progress: Progress
+    run: RunDirectory,
+    config: Config,
+    parts: Parts,
+    start: Identity,
+    journal: Journal,
+    stop: Stop,
+    progress: Progress,
+    watch: Watch,
 ) -> None:
     """All steps that the journal does not hold yet, with the evaluations and snapshots between them."""
     budget, limit, backend, agent = config.budget, limit_of(config), parts.backend, parts.agent
@@ -181,6 +198,7 @@ def _search(
         scaled = allocation.scaled(step_size)
         update = parts.strategy.tell(population, rollout.rewards, step_size=scaled, groups=groups)
         judgement = judge_step(config, parts, step, tasks, rollout)
+        restored = watch.before_update(journal.records)
         applied = backend.apply(update)
         before_step, belief = belief, learn(belief, judgement.judged, config.credit)
 
@@ -202,12 +220,14 @@ def _search(
                 seconds,
                 episodes,
                 config.algorithm.update_norm,
+                restored,
                 told_of_workers(backend),
             )
         )
         row = metrics_row(record)
         append_row(run.metrics, row)
         journal.append(record)  # last: with it the step is done
+        watch.after_step(journal.records)
         history = history_after(history, record)
         costs.append(step_cost(record, limit.kind))
         left = sum(record["seconds"] for record in journal.records) / len(costs)

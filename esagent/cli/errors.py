@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from esagent.errors import ConfigError, EnvironmentFailure, EsagentError
+from esagent.errors import ConfigError, EnvironmentFailure, EsagentError, InvalidRun
 
 INTERRUPTED = 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -28,7 +28,7 @@ def guarded() -> Iterator[None]:
     except typer.Exit:
         raise
     except EsagentError as error:
-        for problem in error.problems if isinstance(error, ConfigError) else (str(error),):
+        for problem in error.problems if isinstance(error, ConfigError | InvalidRun) else (str(error),):
             tell(problem)
         raise typer.Exit(error.exit_code) from error
     except KeyboardInterrupt as error:

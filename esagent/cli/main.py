@@ -12,6 +12,7 @@ import typer
 
 from esagent import __version__
 from esagent.cli.complete import whole_words
+from esagent.cli.doctor import doctor
 from esagent.cli.errors import guarded, tell
 from esagent.cli.eval import evaluate
 from esagent.cli.export import export
@@ -38,6 +39,7 @@ app.command()(ls)
 app.command()(stats)
 app.command()(sweep)
 app.command()(export)
+app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:

@@ -42,14 +42,20 @@ def run_sweep(overrides: list[str], config_dir: Path | None, *, dry_run: bool, a
     was stopped before all was done, both after all has been told.
     """
     from esagent.cli.bridge import expand
+    from esagent.config.schema import Guards
+    from esagent.guards.budgets import unequal
+    from esagent.guards.finding import enforce
     from esagent.sweep.jobs import look_up, make_jobs, outcomes, pairing
     from esagent.sweep.table import print_outcomes
 
     grid = expand(overrides, config_dir)
-    jobs = make_jobs(grid.jobs, _compose_all(grid.jobs, config_dir))
+    jobs = make_jobs(grid.jobs, compose_all(grid.jobs, config_dir))
     problems = pairing(jobs)
     for line in problems or [_paired(jobs)]:
         tell(line)
+    mode = jobs[0].config.guards
+    if not dry_run and mode is not Guards.off:
+        enforce(unequal([job.config for job in jobs]), mode)
     before = look_up(jobs)
     if dry_run:
         _plans(jobs, {key for key, match in before.items() if match.finished}, problems, as_json=as_json)
@@ -66,7 +72,7 @@ def run_sweep(overrides: list[str], config_dir: Path | None, *, dry_run: bool, a
     end(ended, code, received)
 
 
-def _compose_all(jobs: Sequence[Sequence[str]], config_dir: Path | None) -> list[Config]:
+def compose_all(jobs: Sequence[Sequence[str]], config_dir: Path | None) -> list[Config]:
     """The configuration of every job. Raises ConfigError with each mistake once, and a job that has it."""
     from esagent.cli.bridge import compose
     from esagent.errors import ConfigError

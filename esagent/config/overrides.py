@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
     result = Screened()
     extended = any(raw.startswith("hydra.searchpath") for raw in overrides)
     parser = OverridesParser.create()
-    for raw in overrides:
+    for raw in map(_word, overrides):
         try:
             override = parser.parse_override(raw)
         except HydraException as error:
@@ -87,6 +88,16 @@ def screen(overrides: Sequence[str], options: Callable[[str], list[str]], *, mul
         else:
             result.accepted.append(f"++{raw}" if free_prefix(key) else raw)
     return result
+
+
+def _word(raw: str) -> str:
+    """`guards=off` is the word, not the truth value that YAML and Hydra read it as."""
+    key, _, value = raw.partition("=")
+    kind = schema_paths().get(key)
+    choices = [choice.value for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+    if value in choices and value in ("on", "off", "yes", "no"):
+        return f"{key}={quoted(value)}"
+    return raw
 
 
 def one_line(text: str) -> str:

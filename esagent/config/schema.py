@@ -126,6 +126,14 @@ class Objective(Enum):
     likelihood = "likelihood"
 
 
+class Guards(Enum):
+    """What becomes of a fault that a guard finds: strict ends the run, warn tells of it, off does not look."""
+
+    strict = "strict"
+    warn = "warn"
+    off = "off"
+
+
 class Per(Enum):
     """What is calibrated by itself: every block, or all of them by one factor on `sigma.modules`."""
 
@@ -328,6 +336,7 @@ class Config:
     space: SpaceConfig = field(default_factory=SpaceConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     objective: Objective = Objective.reward  # what members are compared by
+    guards: Guards = Guards.strict
     seed: int = 0
     init: str | None = None  # start from a state of this run: a folder, name/run-id, a run id, or latest
     init_state: str = "best"  # of it: best, last, or a number of updates

@@ -15,6 +15,7 @@ from rich.text import Text
 from esagent.report import spending
 from esagent.report.calibration import calibration_table
 from esagent.report.evaluation import interval
+from esagent.report.guards import guards_table
 from esagent.report.results import modules, results
 from esagent.report.run import Run
 from esagent.report.spending import budget_of, ledger_of
@@ -50,6 +51,7 @@ def overview(run: Run, settings: Mapping[str, Any] | None) -> dict[str, Any]:
         "budget": budget_of(run),
         "ledger": ledger_of(run),
         "calibration": run.history.calibration or None,
+        "guards": _guards(run),
         **{name: run.summary.get(name) for name in _FACTS},
         "evals": [_short(folder) for folder in list_evals(evals_folder(run.directory.path))],
         "files": files(run.directory.path),
@@ -68,6 +70,8 @@ def render(found: Mapping[str, Any], now: datetime | None = None) -> Group:
         parts += [Text(), signals] if signals.row_count else []
     if found["calibration"]:
         parts += [Text(), calibration_table(found["calibration"])]
+    if found["guards"] and found["guards"]["findings"]:
+        parts += [Text(), guards_table(found["guards"]["findings"], f"Guards ({found['guards']['mode']})")]
     if found["modules"]:
         parts += [Text(), _modules(found["modules"])]
     if found["evals"]:
@@ -85,6 +89,15 @@ def files(path: Path) -> dict[str, dict[str, int]]:
         if not entry.name.startswith(".") and entry.suffix not in (".lock", ".holder"):
             found[name] = {"files": len(inside), "bytes": sum(p.stat().st_size for p in inside)}
     return found
+
+
+def _guards(run: Run) -> dict[str, Any] | None:
+    """Notes and faults of a finished run, or those of its start; None for a run that none looked at."""
+    found = run.summary.get("guards") or run.manifest.get("guards")
+    if not found:
+        return None
+    listed = [finding for finding in found["findings"] if finding["level"] != "ok"]
+    return {"mode": found["mode"], "findings": listed}
 
 
 def _model(run: Run) -> str | None:

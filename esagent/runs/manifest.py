@@ -49,12 +49,14 @@ def build_manifest(
     device: str,
     deterministic: bool,
     init: Mapping[str, Any] | None = None,
+    guards: Mapping[str, Any] | None = None,
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """This process and machine as a dict.
 
     config: the text of config.yaml; settings: the same as plain data. initial_digest: of the untrained state. init: the
-    state of another run that this one starts from. command: sys.argv unless given.
+    state of another run that this one starts from. guards: what they found at the start.
+    command: sys.argv unless given.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -65,6 +67,7 @@ def build_manifest(
         "model_hash": model_hash,
         "initial_digest": initial_digest,
         "init": None if init is None else dict(init),
+        "guards": None if guards is None else dict(guards),
         "seeds": dict(seeds),
         "dtype": dtype,
         "threads": threads,

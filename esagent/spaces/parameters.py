@@ -103,6 +103,11 @@ class Parameters:
             weight = self._weight(tensor, perturbation, start, count)
             self.form.add(self.centre[tensor.name][here], perturbation.seed, weight, tensor, start, out[here])
 
+    def meant(self, tensor: SearchTensor, perturbation: Perturbation, start: int, count: int) -> Tensor:
+        """What a perturbation is to add to these elements, before any rounding: float64 [count]."""
+        weight = self._weight(tensor, perturbation, start, count)
+        return self.form.total([(perturbation.seed, weight)], tensor, start, count)
+
     def _weight(self, tensor: SearchTensor, perturbation: Perturbation, start: int, count: int) -> Weight:
         """What the noise of these elements is multiplied by."""
         lengths = {b: perturbation.sign * tensor.scale * sigma for b, sigma in perturbation.sigma.items()}

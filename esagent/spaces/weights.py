@@ -75,6 +75,10 @@ class Weights(Parameters):
         self._off: set[str] = set()  # tensors that may not be the centre's in the model
         self._rounding = 0
 
+    def standing(self, tensor: SearchTensor) -> Tensor:
+        """What stands in the model of `tensor`, flat and in the model's format; not to be written."""
+        return self._in_model[tensor.name]
+
     def show(self, perturbation: Perturbation | None = None) -> None:
         """Make what stands in the model the centre, or the centre perturbed. Nothing is written that stands already."""
         if perturbation == self._shown and (perturbation is not None or not self._off):

@@ -9,7 +9,7 @@ from esagent.config.nearest import suggest_path
 from esagent.core.ledger import KINDS
 from esagent.errors import ConfigError
 
-APART = ("seed", "name", "runs_dir", "study")
+APART = ("seed", "name", "runs_dir", "study", "guards")
 """Settings that tell runs apart without making another arm."""
 
 ONE_ARM = "all"

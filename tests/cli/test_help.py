@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 HEAVY = ("torch", "transformers", "hydra", "omegaconf", "numpy", "scipy", "matplotlib", "vllm", "ray")
 
 
-@pytest.mark.parametrize("command", ["train", "sweep", "stats"])
+@pytest.mark.parametrize("command", ["train", "sweep", "stats", "doctor"])
 def test_the_command_line_loads_nothing_heavy(command: str) -> None:
     code = (
         f"import json, sys\nsys.argv = ['esagent', {command!r}, '--help']\nimport esagent.cli.main as m\n"
@@ -31,7 +31,7 @@ def test_help_is_quick_and_names_the_commands(esagent: Run) -> None:
     assert time.monotonic() - start < 2.0  # 0.1 s on an idle machine; the limit leaves room for a busy one
     assert done.returncode == 0
     assert done.stderr == ""
-    commands = ("train", "resume", "eval", "sweep", "stats", "ls", "show", "export")
+    commands = ("train", "resume", "eval", "sweep", "stats", "ls", "show", "export", "doctor")
     assert all(f"  {command} " in done.stdout for command in commands)
 
 

@@ -20,6 +20,7 @@ from esagent.config.schema import Config
 from esagent.runs.journal import read_journal
 from esagent.sweep.jobs import Outcome, make_jobs
 from tests.cli.conftest import Run
+from tests.helpers.guarded import UNLEARNED
 from tests.helpers.tiny import make_tiny_folder
 
 Start = Callable[..., subprocess.Popen[str]]
@@ -28,6 +29,7 @@ TINY = [
     *("model=./tiny", "algorithm.directions=2", "budget.tasks_per_step=2", "space.layers=last:2", "agent.max_turns=2"),
     *("budget.evaluate_every=0", "task.pool=2", "task.validation=0", "task.heldout=2", "name=study"),
     "allocation=joint",
+    f"guards={UNLEARNED.value}",
 ]
 
 

@@ -23,6 +23,7 @@ from esagent.config.schema import (
 )
 from esagent.runs.directory import RunDirectory
 from esagent.train import train
+from tests.helpers.guarded import UNLEARNED
 from tests.helpers.tiny import make_tiny_folder
 
 
@@ -56,6 +57,7 @@ def tiny_config(
         sigma=SigmaConfig(start=0.5),
         space=space,
         budget=BudgetConfig(2, 2, evaluate_every=1, snapshot_every=1, select=Select.last),
+        guards=UNLEARNED,  # the scorer is none that gold answers satisfy
         name="tiny",
         runs_dir=str(folder / "runs"),
     )
