@@ -13,7 +13,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend
-from esagent.backends.registry import make_backend
+from esagent.backends.registry import make_backend, number_format
 from esagent.config.blocks import sigma_factors
 from esagent.config.limits import known_steps
 from esagent.config.names import MODULES
@@ -104,7 +104,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
     agent = make_agent(config.agent, style(config.model, load_tokenizer(model.folder)))
     backend = make_backend(config, agent.modules)
     device = pick_device(config.backend.device)
-    dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
+    dtype = str(pick_dtype(number_format(config), device)).removeprefix("torch.")
     numbers = architecture_of_folder(model.folder).parameters
     facts = Facts(model.hash, dtype, str(device), torch.get_num_threads(), config.backend.deterministic, numbers)
     return agent, backend, facts

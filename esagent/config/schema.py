@@ -157,6 +157,24 @@ class ModelConfig:
 
 
 @dataclass
+class EngineConfig:
+    """What is handed to vLLM, under its own names (docs/vllm.md)."""
+
+    dtype: DType = DType.auto  # auto: what model.dtype says
+    gpu_memory_utilization: float = 0.9  # CUDA: share of the device's memory that vLLM takes
+    kv_cache_gb: float = 0.0  # memory for keys and values; 0: what the share above leaves, and 1 GB on a CPU
+    tensor_parallel_size: int = 1
+    max_model_len: int = 0  # 0: the model's context
+    max_num_seqs: int = 128
+    max_num_batched_tokens: int = 0  # 0: 2048
+    max_loras: int = 16  # members that one pass can tell apart
+    enforce_eager: bool = True
+    prefix_caching: bool = True
+    batch_invariant: bool = False  # vLLM's kernels whose results do not depend on the batch; CUDA alone
+    separate_process: bool = False  # the engine in a process of its own
+
+
+@dataclass
 class BackendConfig:
     name: str = "hf"
     device: str = "auto"  # auto, cpu, cuda, cuda:1
@@ -167,6 +185,7 @@ class BackendConfig:
     draft: bool = True  # check the centre's answer to the same prompt in one pass before decoding
     max_batch_rows: int = 0  # 0: sized to memory
     deterministic: bool = False  # answers bitwise independent of what else is in the batch; slower
+    engine: EngineConfig = field(default_factory=EngineConfig)  # vllm only
 
 
 @dataclass
