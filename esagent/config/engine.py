@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esagent.config.names import WEIGHT_SPACES
-from esagent.config.schema import BackendConfig, Config, EngineConfig
+from esagent.config.schema import BackendConfig, Config, EngineConfig, Positions
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks that vLLM makes room for; an adapter of another rank takes the next larger one."""
@@ -30,12 +30,12 @@ def engine_problems(config: Config) -> Iterator[str]:
         yield "backend.engine.enforce_eager=false: space=bias adds its vectors outside captured graphs; set it to true"
     if config.space.name in ("core", "lora", "lowrank") and config.space.rank > LORA_RANKS[-1]:
         yield f"space.rank={config.space.rank}: vLLM has adapters up to rank {LORA_RANKS[-1]}"
-    if engine.separate_process and engine.tensor_parallel_size > 1 and config.space.positions.value == "answer":
-        if config.space.name not in WEIGHT_SPACES and engine.prefix_caching:
-            yield (
-                "backend.engine.separate_process=true: with several devices and space.positions=answer prefixes can "
-                "only be cached in this process; set backend.engine.prefix_caching=false"
-            )
+    several = engine.separate_process and engine.tensor_parallel_size > 1 and engine.prefix_caching
+    if several and config.space.name not in WEIGHT_SPACES and config.space.positions is Positions.answer:
+        yield (
+            "backend.engine.separate_process=true: with several devices and space.positions=answer prefixes can only "
+            "be cached in this process; set backend.engine.prefix_caching=false"
+        )
 
 
 def _unused(backend: BackendConfig) -> Iterator[str]:

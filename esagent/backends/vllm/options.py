@@ -10,6 +10,7 @@ from esagent.config.engine import LORA_RANKS
 from esagent.config.schema import EngineConfig
 
 _CPU_CACHE = 1.0  # GB for keys and values where no share of a device's memory says how many
+_CPU_BLOCK = 32  # tokens of a cached block: at vLLM's 128, few-shot texts would hardly be shared
 _TOKENS = 2048
 PLAIN = "esagent_plain_linears"
 """Key of vLLM's `additional_config`: leave the weights of linear layers where they can be written to (`plain.py`)."""
@@ -94,7 +95,9 @@ def arguments(
     cache = engine.kv_cache_gb or (_CPU_CACHE if on_cpu else 0.0)
     if cache:
         given["kv_cache_memory_bytes"] = int(cache * (1 << 30))
-    if not on_cpu:
+    if on_cpu:
+        given["block_size"] = _CPU_BLOCK
+    else:
         given["gpu_memory_utilization"] = engine.gpu_memory_utilization
     if adapters:
         given |= {

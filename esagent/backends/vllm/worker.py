@@ -142,6 +142,6 @@ class Station:
 
     def _layer(self, name: str) -> tuple[Any, int | None]:
         """vLLM's layer of the Hugging Face parameter `name`, unwrapped, and its part of a stack."""
-        path, _, part = stacked(name, self._stacks)
+        part = stacked(name, self._stacks)[2]
         module = self._wrapper(name.rpartition(".")[0])
         return getattr(module, "base_layer", module), part
