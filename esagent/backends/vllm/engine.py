@@ -21,6 +21,8 @@ from esagent.errors import RunError
 from esagent.spaces.base import Space
 from esagent.spaces.weights import Weights
 
+_KEPT = 4096  # versions between two updates: a search for sigma makes many
+
 
 @dataclass(frozen=True)
 class Shadow:
@@ -66,6 +68,8 @@ class VllmEngine:
 
     def use(self, slots: Slots) -> None:
         """Make the versions that the slots of a call run under, those that are not there yet."""
+        if len(self._versions) + len(slots.keys) > _KEPT:
+            self._forget_versions()
         self._of_slot = [0] * len(slots.keys)
         new: dict[int, Any] = {}
         for slot, (key, setting) in enumerate(zip(slots.keys, slots.settings, strict=True)):
@@ -118,12 +122,15 @@ class VllmEngine:
 
     def forget(self) -> None:
         """The centre moved: hand the new one on, and let nothing answer for the old one."""
-        self.rpc("forget")
-        self._versions.clear()
+        self._forget_versions()
         if isinstance(self._space.parameters, Weights):
             self._move()
         elif not self._space.answers_only:  # where prompts stay the base model's
             self._reset()
+
+    def _forget_versions(self) -> None:
+        self.rpc("forget")
+        self._versions.clear()
 
     def flops(self) -> float:
         """2 per weight and token."""
