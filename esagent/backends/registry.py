@@ -48,13 +48,13 @@ def _vllm(config: Config, modules: Sequence[str], device: Any) -> Backend:
     import torch
 
     from esagent.backends.vllm.backend import VLLMBackend
-    from esagent.backends.vllm.start import require_one_device
+    from esagent.backends.vllm.start import require
     from esagent.models.loading import load, pick_dtype
     from esagent.models.registry import resolve
     from esagent.spaces.registry import make_space
 
     on_cpu = device.type == "cpu"
-    require_one_device(config.backend.device, on_cpu, config.backend.engine)
+    require(config.backend.device, on_cpu, config.backend.engine)
     model = resolve(config.model)
     beside, tokenizer = load(model, pick_dtype(number_format(config), device), torch.device("cpu"))
     space = make_space(config.space, beside, modules)

