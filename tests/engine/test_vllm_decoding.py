@@ -38,12 +38,16 @@ def test_samples_choices_and_ends_are_those_of_hf() -> None:
         assert found.prompt_tokens == wanted.prompt_tokens
 
 
-def test_logits_that_are_not_finite_are_told_apart_from_a_stop() -> None:
+def test_logits_that_are_not_finite_are_told_apart_and_stay_with_their_member() -> None:
+    """The other requests take over the blocks of the cache that the broken ones leave."""
     made = maker("bias")()
     broken = Perturbation(3, 1, {"finder": math.inf})
-    found = made.generate([Request("finder", "Task", member=0), Request("writer", "Task", member=0)], [broken])
-    assert found[0].stop_reason == "nonfinite"
-    assert found[1].stop_reason != "nonfinite"
+    asked = [Request(module, f"Task {i}", member=0, stop=()) for i in range(4) for module in ("finder", "writer")]
+    found = made.generate(asked, [broken])
+    assert {completion.stop_reason for completion in found[::2]} == {"nonfinite"}
+    alone = hf("bias").generate(asked[1::2], [broken])
+    assert [completion.text for completion in found[1::2]] == [completion.text for completion in alone]
+    assert {completion.stop_reason for completion in found[1::2]} == {"length"}
     assert not math.isfinite(made.score([Request("finder", "Task", member=0)], ["x"], [broken])[0])
 
 

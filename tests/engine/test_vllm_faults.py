@@ -24,6 +24,9 @@ pytestmark = pytest.mark.engine
 PREFIX = "The tool calculator adds two numbers. Which day comes ten days after? Call: calculator(12, 30)\n" * 3
 """Several blocks of the cache."""
 
+QUOTE = " The tool calculator adds two numbers." * 8
+"""The same, as an answer."""
+
 
 def ask(member: int = UNPERTURBED, text: str = "Result:", tokens: int = 8) -> list[Request]:
     return [Request(module, text, PREFIX, member, tokens, stop=()) for module in MODULES]
@@ -116,12 +119,12 @@ def test_a_prompt_that_quotes_an_answer_is_read_by_the_base_model(name: str, mon
     """Parameters that act on answers alone: the states of an answer are a member's, those of a quote are not."""
     expected = hf(name)
     population = members(expected, 6.0)
-    (first,) = texts(expected, ask(0, tokens=70)[:1], population)
-    quoting = ask(0, text=f"Result:{first}\nAnswer:")[:1]
+    said = Request(MODULES[0], "Result:", PREFIX, 0, 120, stop=(), choices=(QUOTE,))
+    quoting = ask(0, text=f"Result:{QUOTE}\nAnswer:")[:1]
     right = texts(expected, quoting, population)
 
     made = maker(name)()
-    assert texts(made, ask(0, tokens=70)[:1], population) == [first]
+    assert texts(made, [said], population) == [QUOTE]
     assert texts(made, quoting, population) == right
     read = made.meter.prompt_tokens
     assert texts(made, quoting, population[1:]) == texts(expected, quoting, population[1:])
@@ -130,7 +133,7 @@ def test_a_prompt_that_quotes_an_answer_is_read_by_the_base_model(name: str, mon
     monkeypatch.setattr(cache, "extra", lambda params: {})
     made = maker(name)()
     made._vllm._reset()
-    texts(made, ask(0, tokens=70)[:1], population)
+    texts(made, [said], population)
     assert texts(made, quoting, population) != right, "states of the answer must show, or the test proves nothing"
 
 

@@ -40,6 +40,22 @@ class SearchWorker:
         return getattr(found, method)(*arguments)
 
 
+def keep_finite(model: nn.Module) -> None:
+    """Let no key or value that is not finite into the cache.
+
+    A block goes from one request to the next as it is, and attention multiplies what it masks by 0, which makes NaN of
+    NaN: a member whose states overflow would break whoever gets its blocks. Its own logits stay what they are.
+    """
+
+    def clean(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        query, *kept = given
+        return (query, *(part.nan_to_num(0.0, 0.0, 0.0) if isinstance(part, Tensor) else part for part in kept))
+
+    for module in model.modules():
+        if type(module).__name__ == "Attention":
+            module.register_forward_pre_hook(clean)
+
+
 class Station:
     """One worker's part of the population."""
 
@@ -51,6 +67,7 @@ class Station:
         self._steering: Steering | None = None
         self._members: Members | None = None
         cache.install()
+        keep_finite(self._model)
 
     def adapt(self, sites: Mapping[str, tuple[int, int]]) -> list[str]:
         """Members are adapters at `sites` ({path: shape of the weight}). Returns what is in the way, by name."""
