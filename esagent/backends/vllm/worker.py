@@ -48,8 +48,8 @@ def keep_finite(model: nn.Module) -> None:
     """
 
     def clean(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        query, *kept = given
-        return (query, *(part.nan_to_num(0.0, 0.0, 0.0) if isinstance(part, Tensor) else part for part in kept))
+        """Of (query, key, value, ...), the second and the third."""
+        return (*given[:1], *(part.nan_to_num(0.0, 0.0, 0.0) for part in given[1:3]), *given[3:])
 
     for module in model.modules():
         if type(module).__name__ == "Attention":
