@@ -30,11 +30,11 @@ def engine_problems(config: Config) -> Iterator[str]:
         yield "backend.engine.enforce_eager=false: space=bias adds its vectors outside captured graphs; set it to true"
     if config.space.name in ("core", "lora", "lowrank") and config.space.rank > LORA_RANKS[-1]:
         yield f"space.rank={config.space.rank}: vLLM has adapters up to rank {LORA_RANKS[-1]}"
-    several = engine.separate_process and engine.tensor_parallel_size > 1 and engine.prefix_caching
-    if several and config.space.name not in WEIGHT_SPACES and config.space.positions is Positions.answer:
+    on_answers = config.space.name not in WEIGHT_SPACES and config.space.positions is Positions.answer
+    if engine.separate_process and engine.prefix_caching and on_answers:
         yield (
-            "backend.engine.separate_process=true: with several devices and space.positions=answer prefixes can only "
-            "be cached in this process; set backend.engine.prefix_caching=false"
+            "backend.engine.separate_process=true: with space.positions=answer prefixes can only be cached in this "
+            "process; set backend.engine.prefix_caching=false"
         )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from esagent.backends.registry import make_backend
 from esagent.backends.vllm import start as starting
-from esagent.backends.vllm.options import FORCED, PLAIN, Adapters, arguments, environment
+from esagent.backends.vllm.options import APART, FORCED, PLAIN, Adapters, arguments, environment
 from esagent.backends.vllm.proof import prove
 from esagent.backends.vllm.start import set_environment
 from esagent.backends.vllm.ways import Way, adapter_sites, factors_of, fused, vectors_of, way_of
@@ -62,7 +62,7 @@ def test_settings_are_handed_on_under_vllms_own_names() -> None:
     assert made["max_loras"] == 8
     assert made["max_lora_rank"] == 8, "the next larger rank that there is room for"
     assert made["lora_target_modules"] == ["qkv_proj", "down_proj"]
-    assert made["additional_config"] == {PLAIN: True}
+    assert made["additional_config"] == {PLAIN: True, APART: False}
 
 
 def test_without_settings_the_model_and_the_device_decide() -> None:
@@ -93,6 +93,7 @@ def test_what_a_run_means_is_not_left_to_the_environment(monkeypatch: pytest.Mon
         (["backend.device=cuda:1"], ("cuda:1", "CUDA_VISIBLE_DEVICES")),
         (["backend.engine.max_loras=0"], ("backend.engine.max_loras=0", "from 1")),
         (["backend.engine.gpu_memory_utilization=1.5"], ("gpu_memory_utilization=1.5", "at most 1")),
+        (["backend.engine.separate_process=true"], ("separate_process=true", "prefix_caching=false")),
         (["space=lora", "space.rank=600"], ("space.rank=600", "512")),
     ],
 )

@@ -14,7 +14,7 @@ from tests.engine.pool import hf
 pytestmark = pytest.mark.engine
 
 
-@pytest.mark.parametrize("name", ["core", "full-untied"])
+@pytest.mark.parametrize("name", ["lora", "full-untied"])
 def test_answers_are_those_of_hf(name: str) -> None:
     command = [sys.executable, "-m", "tests.engine.apart", name]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=240)

@@ -114,13 +114,15 @@ def test_no_version_answers_for_another(name: str, sigma: float, monkeypatch: py
     assert [texts(made, ask(i), population) for i in range(len(population))] != right
 
 
-@pytest.mark.parametrize("name", ["core", "bias"])
-def test_a_prompt_that_quotes_an_answer_is_read_by_the_base_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "sigma"), [("core", 6.0), ("bias", 1.0)])
+def test_a_prompt_that_quotes_an_answer_is_read_by_the_base_model(
+    name: str, sigma: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Parameters that act on answers alone: the states of an answer are a member's, those of a quote are not."""
     expected = hf(name)
-    population = members(expected, 6.0)
+    population = members(expected, sigma)
     said = Request(MODULES[0], "Result:", PREFIX, 0, 120, stop=(), choices=(QUOTE,))
-    quoting = ask(0, text=f"Result:{QUOTE}\nAnswer:")[:1]
+    quoting = [ask(0, text=f"Result:{QUOTE}{end}")[0] for end in ("\nAnswer:", " So", " It is 12")]
     right = texts(expected, quoting, population)
 
     made = maker(name)()
@@ -128,7 +130,7 @@ def test_a_prompt_that_quotes_an_answer_is_read_by_the_base_model(name: str, mon
     assert texts(made, quoting, population) == right
     read = made.meter.prompt_tokens
     assert texts(made, quoting, population[1:]) == texts(expected, quoting, population[1:])
-    assert made.meter.prompt_tokens - read < 40, "the prompt is the base model's, and shared by all members"
+    assert made.meter.prompt_tokens - read < 3 * 40, "the prompt is the base model's, and shared by all members"
 
     monkeypatch.setattr(cache, "extra", lambda params: {})
     made = maker(name)()

@@ -65,7 +65,8 @@ def test_log_probabilities_agree_within_1e_4(name: str, record_property: Any) ->
     record_property("largest difference", max(away, *after))
     print(f"{name}: {away:.1e} for members, {max(after):.1e} after an update")
     assert max(away, *after) <= 1e-4
-    del vllm
+    vllm._vllm._llm.llm_engine.engine_core.shutdown()
+    del vllm, hf
     gc.collect()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from esagent.backends.hf.jobs import Job, Meter, Outcome, SlotKey
 from esagent.backends.hf.slots import Slots
 from esagent.backends.vllm.adapters import IN_MEMORY, Factors
 from esagent.backends.vllm.asked import KEY
+from esagent.backends.vllm.options import APART
 from esagent.backends.vllm.ways import Way, factors_of, vectors_of
 from esagent.core.population import Perturbation
 from esagent.errors import RunError
@@ -32,6 +34,17 @@ class Shadow:
     device: torch.device
     dtype: torch.dtype
     depth: int
+
+
+def call(llm: Any, method: str, *arguments: Any) -> list[Any]:
+    """Call a method of every worker's station; what each of them returns.
+
+    An engine in this process is handed the objects themselves. One in another gets them pickled: vLLM's own messages
+    would make dictionaries of them.
+    """
+    if llm.llm_engine.vllm_config.additional_config.get(APART):
+        return list(llm.collective_rpc("esagent_pickled", args=(pickle.dumps((method, arguments)),)))
+    return list(llm.collective_rpc("esagent", args=(method, *arguments)))
 
 
 class VllmEngine:
@@ -64,7 +77,7 @@ class VllmEngine:
 
     def rpc(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every worker's station; what each of them returns."""
-        return list(self._llm.collective_rpc("esagent", args=(method, *arguments)))
+        return call(self._llm, method, *arguments)
 
     def use(self, slots: Slots) -> None:
         """Make the versions that the slots of a call run under, those that are not there yet."""

@@ -15,6 +15,9 @@ _TOKENS = 2048
 PLAIN = "esagent_plain_linears"
 """Key of vLLM's `additional_config`: leave the weights of linear layers where they can be written to (`plain.py`)."""
 
+APART = "esagent_apart"
+"""The same: the engine is in a process of its own."""
+
 _WORKER = "esagent.backends.vllm.worker.SearchWorker"
 _DECODING = "esagent.backends.vllm.decoding:KeyedDecoding"
 
@@ -86,7 +89,7 @@ def arguments(
         "enable_chunked_prefill": True,
         "generation_config": "vllm",  # requests say all of it
         "worker_extension_cls": _WORKER,
-        "additional_config": {PLAIN: written},
+        "additional_config": {PLAIN: written, APART: engine.separate_process},
         "logits_processors": [_DECODING],
         "async_scheduling": False,  # the decoding reads the tokens so far
     }

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from esagent.backends.vllm.engine import call
 from esagent.backends.vllm.options import FORCED, Adapters, arguments, environment
 from esagent.backends.vllm.ways import Way, adapter_rank, adapter_sites, fused
 from esagent.config.schema import EngineConfig
@@ -62,8 +63,8 @@ def connect(llm: Any, space: Space, way: Way, names: Mapping[str, Sequence[str]]
     if isinstance(parameters, Weights):
         targets = [(tensor, tuple(shapes[tensor.weight]), tuple(names[tensor.weight])) for tensor in parameters.tensors]
         calls.append(("search", targets, parameters.partition, parameters.form))
-    for call in calls:
-        found = [problem for problems in llm.collective_rpc("esagent", args=call) for problem in problems]
+    for method, *given in calls:
+        found = [problem for problems in call(llm, method, *given) for problem in problems]
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             raise EnvironmentFailure(f"backend=vllm cannot reach what space={_name(space)} searches: {found[0]}{more}")

@@ -6,6 +6,7 @@ which is made at the first of them.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,11 @@ class SearchWorker:
         if found is None:
             found = self.__dict__["_esagent_station"] = Station(self.model_runner)
         return getattr(found, method)(*arguments)
+
+    def esagent_pickled(self, call: bytes) -> Any:
+        """The same, from another process: (method, arguments), pickled."""
+        method, arguments = pickle.loads(call)
+        return self.esagent(method, *arguments)
 
 
 def keep_finite(model: nn.Module) -> None:
