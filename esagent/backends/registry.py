@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from esagent.backends.base import Backend
 from esagent.config.names import BACKENDS
-from esagent.config.schema import Config
+from esagent.config.schema import Config, DType
 from esagent.errors import ConfigError, EnvironmentFailure
 
 
@@ -20,7 +21,7 @@ def make_backend(config: Config, modules: Sequence[str]) -> Backend:
         return _synthetic(config, modules)
     if config.backend.name == "ray":
         return _ray(config, modules)
-    if config.backend.name != "hf":
+    if config.backend.name not in ("hf", "vllm"):
         raise ConfigError(f"backend.name={config.backend.name!r}: expected {', '.join(BACKENDS)}")
     # Imported here: a dry run must not pay for torch.
     import torch
@@ -33,8 +34,33 @@ def make_backend(config: Config, modules: Sequence[str]) -> Backend:
     if config.backend.threads or "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(config.backend.threads or len(os.sched_getaffinity(0)))
     device = pick_device(config.backend.device)
+    if config.backend.name == "vllm":
+        return _vllm(config, modules, device)
     model, tokenizer = load(resolve(config.model), pick_dtype(config.model.dtype, device), device)
     return HFBackend(model, tokenizer, make_space(config.space, model, modules), config.backend)
+
+
+def number_format(config: Config) -> DType:
+    """Of the weights during generation."""
+    chosen = config.backend.engine.dtype
+    return config.model.dtype if chosen is DType.auto else chosen
+
+
+def _vllm(config: Config, modules: Sequence[str], device: Any) -> Backend:
+    import torch
+
+    from esagent.backends.vllm.backend import VLLMBackend
+    from esagent.backends.vllm.start import require
+    from esagent.models.loading import load, pick_dtype
+    from esagent.models.registry import resolve
+    from esagent.spaces.registry import make_space
+
+    on_cpu = device.type == "cpu"
+    require(config.backend.device, on_cpu, config.backend.engine)
+    model = resolve(config.model)
+    beside, tokenizer = load(model, pick_dtype(number_format(config), device), torch.device("cpu"))
+    space = make_space(config.space, beside, modules)
+    return VLLMBackend(model.folder, beside, tokenizer, space, config.backend, on_cpu)
 
 
 def _synthetic(config: Config, modules: Sequence[str]) -> Backend:

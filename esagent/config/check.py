@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from esagent.config import names
 from esagent.config.allocations import allocation_problems
 from esagent.config.blocks import agent_modules, searched_blocks, sigma_factors
+from esagent.config.engine import engine_problems
 from esagent.config.export import to_dict
 from esagent.config.files import is_file, is_folder, user_path
 from esagent.config.layers import parse_layers
@@ -46,6 +47,7 @@ def check(config: Config) -> None:
         range_problems,
         _names,
         _model,
+        engine_problems,
         _agent,
         _task,
         _algorithm,

@@ -5,7 +5,7 @@ A test holds every list to the registry that builds what it names.
 
 from __future__ import annotations
 
-BACKENDS = ("hf", "synthetic", "ray")
+BACKENDS = ("hf", "vllm", "ray", "synthetic")
 AGENTS = ("modular", "react", "chain")
 TASKS = ("toolbox", "jsonl", "math", "countdown", "synthetic", "qa", "bfcl")
 ALGORITHMS = ("es", "es_at_scale", "eggroll", "copes", "agentic_esopt", "mezo")

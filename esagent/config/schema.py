@@ -165,6 +165,24 @@ class ModelConfig:
 
 
 @dataclass
+class EngineConfig:
+    """What is handed to vLLM, under its own names (docs/vllm.md)."""
+
+    dtype: DType = DType.auto  # auto: what model.dtype says
+    gpu_memory_utilization: float = 0.9  # CUDA: share of the device's memory that vLLM takes
+    kv_cache_gb: float = 0.0  # memory for keys and values; 0: what the share above leaves, and 1 GB on a CPU
+    tensor_parallel_size: int = 1
+    max_model_len: int = 0  # 0: the model's context
+    max_num_seqs: int = 128
+    max_num_batched_tokens: int = 0  # 0: 2048
+    max_loras: int = 16  # members that one pass can tell apart
+    enforce_eager: bool = True
+    prefix_caching: bool = True
+    batch_invariant: bool = False  # vLLM's kernels whose results do not depend on the batch; CUDA alone
+    separate_process: bool = False  # the engine in a process of its own
+
+
+@dataclass
 class BackendConfig:
     name: str = "hf"
     device: str = "auto"  # auto, cpu, cuda, cuda:1
@@ -181,6 +199,7 @@ class BackendConfig:
     address: str | None = None  # ray only: of an existing cluster; None: one of its own on this machine
     time_limit: float = 600.0  # ray only: seconds for one call of a worker, loading the model included
     spares: int = 8  # ray only: lost workers that are replaced, in all
+    engine: EngineConfig = field(default_factory=EngineConfig)  # vllm only
 
 
 @dataclass

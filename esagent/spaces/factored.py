@@ -39,6 +39,10 @@ class LowRank:
         self._stacked_for: tuple[str, tuple[int, ...]] | None = None
         self._ups = self._downs = torch.empty(0)
 
+    def on(self, device: torch.device | str) -> LowRank:
+        """The same noise, made on another device."""
+        return LowRank(self.rank, device, self._law)
+
     def factors(self, seed: int, tensor: SearchTensor) -> tuple[Tensor, Tensor]:
         """A [out, r] and B [in, r] of a matrix under direction `seed`, float32."""
         return self._left(seed, tensor, tensor.size // tensor.row), self._right(seed, tensor)

@@ -69,6 +69,12 @@ class LowRankSpace:
                 self._places.setdefault(path, []).append((searched[named.name], way_of(site.module, kind, name)))
                 sites[path] = site
         self.sites = tuple(sites.values())
+        self._other = [
+            path
+            for path, here in self._places.items()
+            if any(not tensor.row or tensor.layer < 0 for tensor, _ in here)
+            or not isinstance(sites[path].module, nn.Linear)
+        ]
         self._drawn: dict[int, dict[str, Table]] = {}
         self._made: tuple[tuple[Perturbation | None, ...], dict[str, Term]] | None = None
 
@@ -86,6 +92,28 @@ class LowRankSpace:
                     terms[path] = together(parts)
             self._made = members, terms
         return self._made[1]
+
+    def factors(self, member: Perturbation) -> dict[str, tuple[Tensor, Tensor]]:
+        """What `member` differs by in the linear layers, as products up @ down: (down [r, in], up [out, r]) by path of
+        a site, fp32. All of it, where `others` is empty."""
+        found = {}
+        for path, here in self._places.items():
+            for tensor, _ in here:
+                size = self._size(tensor, member)
+                if size and path not in self._other:
+                    up, down = self._noise(member.seed, tensor)
+                    found[path] = (down.T, up * size)
+        return found
+
+    @property
+    def rank(self) -> int:
+        """Of the noise."""
+        return self._form.rank
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Searched parameters that are no weight of a linear layer in the stack."""
+        return tuple(tensor.weight for path in self._other for tensor, _ in self._places[path])
 
     def _table(self, tensor: SearchTensor, members: Sequence[Perturbation | None]) -> Table | None:
         """Of the members' slots in the number format of the model; None where none of them moves the tensor."""

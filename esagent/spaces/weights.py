@@ -94,7 +94,7 @@ class Weights(Parameters):
                 self.write(flat, tensor, here)
             else:
                 for start, value in self.ranges(tensor, here):
-                    flat[start : start + len(value)] = self._member(value, here, tensor, start) if here else value
+                    flat[start : start + len(value)] = rounded(value, here, tensor, start) if here else value
             if here is None:
                 self._off.remove(tensor.name)
             self._tell(flat)
@@ -103,14 +103,6 @@ class Weights(Parameters):
     def _reaches(self, perturbation: Perturbation, tensor: SearchTensor) -> bool:
         sigma = self.partition.weights(tensor, perturbation.sigma, perturbation.partition, 0, 1)
         return isinstance(sigma, Tensor) or sigma != 0.0
-
-    def _member(self, value: Tensor, perturbation: Perturbation, tensor: SearchTensor, start: int) -> Tensor:
-        """What a range of a member becomes in bfloat16; of mirrored members, mirrored."""
-        return stochastic(value, self._words(key("member", perturbation.seed), tensor, start, value, perturbation.sign))
-
-    def _words(self, seed: int, tensor: SearchTensor, start: int, value: Tensor, sign: int = 1) -> Tensor:
-        words = parts(seed, tensor.name, start, len(value), WORDS, value.device)
-        return words if sign > 0 else WORDS - 1 - words
 
     def apply(self, update: Update) -> Applied:
         """Move the centre and show it (see `Update`)."""
@@ -129,7 +121,7 @@ class Weights(Parameters):
         before = place.to(flat.dtype).double()
         moved = (place.double() + step).float()
         if place.dtype == torch.bfloat16:
-            moved = stochastic(moved, self._words(self._rounding, tensor, start, moved))
+            moved = stochastic(moved, parts(self._rounding, tensor.name, start, len(moved), WORDS, moved.device))
         place.copy_(moved)
         flat.copy_(place)
         return flat.double() - before
@@ -173,6 +165,12 @@ class Weights(Parameters):
                     of, _, slot = rest.rpartition("/")
                     self.state[of][slot] = file.get_tensor(name).to(self.centre[of].device)
         self.show()
+
+
+def rounded(value: Tensor, member: Perturbation, tensor: SearchTensor, start: int) -> Tensor:
+    """What a range of a member becomes in bfloat16 without a master; of mirrored members, mirrored."""
+    words = parts(key("member", member.seed), tensor.name, start, len(value), WORDS, value.device)
+    return stochastic(value, words if member.sign > 0 else WORDS - 1 - words)
 
 
 def _tensor(named: Named, scale: float) -> SearchTensor:

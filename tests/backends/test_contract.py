@@ -20,6 +20,7 @@ from esagent.core.population import Perturbation, Update, UpdateTerm
 from esagent.spaces.partitions import make_partition
 from esagent.spaces.registry import make_space
 from esagent.spaces.weights import Weights
+from tests.engine.pool import maker
 from tests.helpers.tiny import HYBRID, make_tiny
 from tests.helpers.vector import MODULES, VectorBackend
 from tests.ray.contract import POOLS
@@ -67,7 +68,13 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
 }
 
 
-@pytest.fixture(params=[*(pytest.param(make, id=name) for name, make in BACKENDS.items()), *POOLS])
+ON_VLLM = [
+    pytest.param(maker(name), id=f"vllm-{name}", marks=pytest.mark.engine)
+    for name in ("bias", "core", "full-untied", "lowrank")
+]
+
+
+@pytest.fixture(params=[*(pytest.param(make, id=name) for name, make in BACKENDS.items()), *ON_VLLM, *POOLS])
 def make(request: pytest.FixtureRequest) -> Callable[[], Backend]:
     return request.param
 

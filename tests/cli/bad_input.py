@@ -192,6 +192,8 @@ FILES: list[Case] = [
     (f"train {MODEL} {SMALL} space.sites=[down_prj]", 2, [("down_prj", "down_proj")]),
     (f"train {MODEL} {SMALL} space=core space.rank=99 space.layers=last:2", 2, [("space.rank=99", "at most 64")]),
     (f"train {MODEL} {SMALL} space=lora space.rank=99 space.layers=last:2", 2, [("space.rank=99", "at most 64")]),
+    ("train backend.engine.max_loras=4", 2, [("backend.engine.max_loras=4", "backend=vllm", "backend=hf")]),
+    ("train backend=vllm backend.engine.dtype=fp8", 2, [("backend.engine.dtype=fp8", "float32, bfloat16, auto")]),
     (f"train {MODEL} {SMALL} backend.device=cuda:99", 3, [("backend.device=cuda:99", "CUDA devices")]),
     ("train runs_dir=rows.jsonl", 2, [("runs_dir=rows.jsonl", "is not a folder")]),
     ("train runs_dir=rows.jsonl/deeper", 2, [("runs_dir=rows.jsonl/deeper", "rows.jsonl is not a folder")]),

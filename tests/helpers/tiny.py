@@ -102,17 +102,18 @@ def make_tiny(
     *,
     seed: int = 0,
     layers: int = 4,
+    hidden: int = 64,
     chat_template: str | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Any, PreTrainedTokenizerFast]:
-    """A tiny `(model, tokenizer)`, in eval mode with gradients off; hidden 64, 4 heads over 2 key/value heads.
+    """A tiny `(model, tokenizer)`, in eval mode with gradients off; 4 heads over 2 key/value heads.
 
     The same arguments give bit-identical weights. The global random state is left as it was.
     """
     tokenizer = make_tokenizer(chat_template=chat_template)
     sizes: dict[str, Any] = {
         "vocab_size": len(tokenizer),
-        "hidden_size": 64,
+        "hidden_size": hidden,
         "intermediate_size": 160,
         "num_hidden_layers": layers,
         "num_attention_heads": 4,

@@ -15,7 +15,7 @@ import torch
 from esagent.backends.base import Applied
 from esagent.backends.hf.choose import Ending
 from esagent.backends.hf.cpu import keep_freed_memory, pack_linears
-from esagent.backends.hf.engines import free_memory, make_engine
+from esagent.backends.hf.engines import Engine, free_memory, make_engine
 from esagent.backends.hf.jobs import Job, Meter, Outcome, Tokens
 from esagent.backends.hf.slots import Hooks, Slots
 from esagent.config.schema import BackendConfig
@@ -38,27 +38,32 @@ class HFBackend:
 
     def __init__(self, model: Any, tokenizer: Any, space: Space, config: BackendConfig) -> None:
         self.space = space
-        self.together = 1 if space.in_place else None
+        self.one_by_one = space.in_place
+        self.together = 1 if self.one_by_one else None
         self._weights = space.parameters if isinstance(space.parameters, Weights) else None
         self._config = config
         self._tokenizer = tokenizer
         self.meter = Meter()
-        kind = model.get_input_embeddings().weight.device.type
-        if kind == "cpu":
-            keep_freed_memory()
-            packed = pack_linears(model, space.in_place)
-            if self._weights:
-                self._weights.watchers.append(packed.refresh)
         self._context = context_length(model.config)
+        kind = model.get_input_embeddings().weight.device.type
         self._max_rows = config.max_batch_rows or _ROWS_AT_ONCE[kind]
         self._hooks = Hooks({site.path: site.module for site in space.sites})
-        self._ending = Ending(tokenizer, _end_tokens(model, tokenizer))
-        self._engine = make_engine(model, self._hooks, space, self._ending, config, self.meter)
+        self._ending = Ending(tokenizer, end_tokens(model, tokenizer))
+        self._engine = self._start(model)
         self._network = self._engine.network
         self._alone: dict[Any, int] = {}
         self._numbers = itertools.count(1)
         self._encoded: dict[str, Tokens] = {}
         self._cost = Cost()
+
+    def _start(self, model: Any) -> Engine:
+        """The engine that completes the jobs."""
+        if model.get_input_embeddings().weight.device.type == "cpu":
+            keep_freed_memory()
+            packed = pack_linears(model, self.space.in_place)
+            if self._weights:
+                self._weights.watchers.append(packed.refresh)
+        return make_engine(model, self._hooks, self.space, self._ending, self._config, self.meter)
 
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of the space's partition."""
@@ -124,8 +129,17 @@ class HFBackend:
             key = job if self._config.share_requests else number
             jobs.setdefault(key, job)
             keys.append(key)
-        self._hooks.use(self.space.terms(slots.settings))
+        self._use(slots)
         return jobs, keys, slots.settings
+
+    def _use(self, slots: Slots) -> None:
+        """The parameters of the slots of the call in progress."""
+        self._hooks.use(self.space.terms(slots.settings))
+
+    def _show(self, perturbation: Perturbation | None) -> None:
+        """Where members are made one after the other: make one of them, or the centre."""
+        if self._weights:
+            self._weights.show(perturbation)
 
     def overflow(self, request: Request, text: str) -> str:
         """Why `request` with `text` for an answer is longer than the model's context, in words; "" where it fits."""
@@ -173,9 +187,9 @@ class HFBackend:
         """What `work` makes of each job, by key, under its parameters."""
         done: dict[Any, _Result] = {}
         for group in self._groups(jobs):
-            if self._weights and self.space.in_place:
+            if self.one_by_one:
                 setting = settings[jobs[group[0]].slot]
-                self._weights.show(setting.perturbation if setting else None)
+                self._show(setting.perturbation if setting else None)
             done.update(zip(group, self._run([jobs[key] for key in group], work), strict=True))
         return done
 
@@ -183,7 +197,7 @@ class HFBackend:
         """Keys of the jobs that one batch may answer: all, or those under the same parameters."""
         groups: dict[int, list[Any]] = {}
         for key, job in jobs.items():
-            groups.setdefault(job.slot if self.space.in_place else 0, []).append(key)
+            groups.setdefault(job.slot if self.one_by_one else 0, []).append(key)
         return list(groups.values())
 
     def _job(self, request: Request, slots: Slots) -> Job:
@@ -292,7 +306,7 @@ class HFBackend:
         return replace(self._cost, flops=self._engine.flops())
 
 
-def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     """Every token that ends a text: the tokenizer's and the model's own list."""
     listed = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ids = listed if isinstance(listed, list) else [listed]
