@@ -49,9 +49,9 @@ def _pool(kind: str, space: SpaceConfig) -> Backend:
     return made
 
 
-def row(name: str, kind: str, **space: Any) -> Any:
+def row(called: str, kind: str, **space: Any) -> Any:
     make: Callable[[], Backend] = functools.partial(_pool, kind, SpaceConfig(layers="2-3", **space))
-    return pytest.param(make, id=name, marks=_needs_ray)
+    return pytest.param(make, id=called, marks=_needs_ray)
 
 
 POOLS = [
