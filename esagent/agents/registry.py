@@ -26,7 +26,7 @@ PROMPT_SETS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
     "bfcl": {
         "modular": {"planner": 96, "selector": 24, "caller": 128, "synthesizer": 8},
         "react": {"policy": 160},
-    }
+    },
 }
 """Prompts for one sort of task, beside an agent's own: token budgets per agent. The files lie in a folder of the set's
 name beside the agent's code."""

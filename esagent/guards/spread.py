@@ -58,7 +58,7 @@ def _solved(records: Sequence[Mapping[str, Any]], upto: int) -> bool:
     """Whether members differed before, and none ever earned more than all do now: there is nothing left to learn."""
     before = [record for record in records[: upto - 1] if _deviation(record)[0]]
     now = np.nanmax(_fitness(records[upto - 1]))
-    return bool(before) and now >= max(np.nanmax(_fitness(record)) for record in before)
+    return bool(before) and bool(now >= max(np.nanmax(_fitness(record)) for record in before))
 
 
 def _deviation(record: Mapping[str, Any]) -> tuple[float, float]:

@@ -117,7 +117,8 @@ class QaFileFamily:
 
     def _calls(self, row: Row, split: Split) -> list[Mapping[str, Any]]:
         """A search that finds it for every supporting paragraph, as many as an episode has searches."""
-        index, found = self._index(split), []
+        index = self._index(split)
+        found: list[Mapping[str, Any]] = []
         for title in row.supporting if index else ():
             for query in (title, f"{title} {row.question}"):
                 best = index.find(query) if index else []

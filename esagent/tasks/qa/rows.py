@@ -82,7 +82,7 @@ def _answers(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _context(given: Mapping[str, Any]) -> tuple[tuple[Document, ...], tuple[str, ...]]:
     """Paragraphs, and titles of the supporting ones in the order in which the row names them."""
-    value = next((given[name] for name in _CONTEXTS if given.get(name)), [])
+    value: Any = next((given[name] for name in _CONTEXTS if given.get(name)), [])
     if isinstance(value, Mapping):
         if len(value["title"]) != len(value["sentences"]):
             raise TypeError("as many titles as lists of sentences are needed")
