@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esagent.agents.react import ReactAgent
@@ -37,6 +37,7 @@ def test_no_sentence_and_no_formula_belongs_to_two_templates() -> None:
 
 
 @pytest.mark.parametrize("template", ALL, ids=lambda template: template.name)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_formula_is_the_value(template, data: st.DataObject) -> None:  # type: ignore[no-untyped-def]
     numbers = [data.draw(st.integers(low, high)) for low, high in template.ranges]
