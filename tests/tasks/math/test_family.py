@@ -25,7 +25,8 @@ from esagent.tasks.math.templates import TEMPLATES
 from esagent.tasks.neighbours import near_duplicates
 from esagent.tasks.toolbox.draw import split_of
 from tests.agents.scripted import ScriptedBackend
-from tests.helpers.data import data
+from tests.helpers.data import ROOT, data
+from tests.tasks.math.pairs import PAIRS
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 ALL = [template for templates in TEMPLATES.values() for template in templates]
@@ -127,6 +128,16 @@ def test_options_that_do_not_fit(options: dict[str, object], part: str) -> None:
 def test_the_configuration_check_knows_levels_and_hub_ids() -> None:
     assert names.MATH_LEVELS == family.LEVELS
     assert check._HUB.pattern == rows.HUB_ID.pattern
+
+
+def test_the_page_counts_right() -> None:
+    page = (ROOT / "docs" / "tasks-math.md").read_text()
+    sizes = [[len(made.kinds(split)) for split in SPLITS] for made in (make() for make in GENERATORS.values())]
+    for counts in sizes:
+        assert ", ".join(map(str, counts)) + " templates" in page
+    assert f"`integers`: {sum(sizes[0])} templates" in page
+    assert f"`gsm_symbolic`: {sum(sizes[1])} templates" in page
+    assert f"{len(PAIRS)} pairs" in page
 
 
 def _write(path: Path, *objects: dict[str, object]) -> Path:
