@@ -48,6 +48,7 @@ bench: setup
 	@$(BIN)/python -m tests.bench.determinism
 	@$(BIN)/python -m tests.bench.noise
 	@$(BIN)/python -m tests.bench.memory
+	@$(BIN)/python -m tests.bench.sandbox
 
 study-routing: setup
 	@$(BIN)/python -m esagent.synthetic $(ARGS)

@@ -29,9 +29,6 @@ from esagent.tools.python.base import Limits
 from esagent.tools.python.pair import LARGE, Pair
 from esagent.tools.python.worker import INSIDE, as_json, python_line
 
-PACKAGES = (*LARGE, "mpmath")
-"""Packages that programs can import, where they are installed; sympy needs the last."""
-
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _ROOM, _ROOM_PACKAGES = "/sandbox", "/sandbox/packages"
@@ -97,7 +94,7 @@ def _python() -> list[str]:
 
 def _packages() -> list[str]:
     words: list[str] = []
-    for name in PACKAGES:
+    for name in LARGE:
         spec = importlib.util.find_spec(name)
         folders = list(spec.submodule_search_locations or ()) if spec else []
         for folder in folders[:1]:

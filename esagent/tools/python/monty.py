@@ -4,8 +4,9 @@ A program there has no file system, network, processes, ctypes or environment to
 recursion are counted by the interpreter. That runs in a process of its own, under a process of ours which kills it when
 its own limits do not hold and which limits the address space of both. `random` starts from seed 0.
 
-What it lacks: classes and modules of the standard library beyond the basics (math, json, re, datetime, itertools,
-collections, random, statistics are there; fractions, numpy and sympy are not), the `del` statement, `input`, `exit`.
+What it lacks (version 1.4): most modules (of those that programs like to use it has bisect, collections, copy,
+dataclasses, datetime, decimal, functools, itertools, json, math, random, re and typing), `del`, `yield`, inheritance,
+`from ... import *`, `input` and `exit`. A program that uses one of them ends as `error` with a line that says so.
 
 What is not covered: an error in Monty that lets a program out of its interpreter ends in an ordinary process of this
 user. Clock and order of sets are the machine's own. On macOS the address space is not limited.

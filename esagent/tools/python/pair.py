@@ -12,19 +12,32 @@ from collections.abc import Callable, Sequence
 from esagent.tools.python.base import Limits, Outcome
 from esagent.tools.python.worker import Worker
 
-LARGE = ("numpy", "sympy")
-"""Packages loaded beforehand for the programs that name one of them."""
+LARGE = ("numpy", "sympy", "mpmath")
+"""Packages that programs can import where they are installed; sympy brings the last."""
 
-_NAMED = re.compile(rf"\b({'|'.join(LARGE)}|mpmath)\b")
+LOADED = ("numpy.random", "sympy")
+"""What the process for programs that name one of them loads beforehand. numpy does not load its random by itself."""
+
+_NAMED = re.compile(rf"\b({'|'.join(LARGE)})\b")
 
 
 class Pair:
-    """A `PythonSandbox` of two workers. command: arguments of a process, from the packages it loads and the limits."""
+    """A `PythonSandbox` of two workers.
 
-    def __init__(self, name: str, command: Callable[[Sequence[str], Limits], Sequence[str]], limits: Limits) -> None:
+    command: arguments of a process, from the packages it loads and the limits. scratch: see `Worker`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[Sequence[str], Limits], Sequence[str]],
+        limits: Limits,
+        *,
+        scratch: bool = False,
+    ) -> None:
         self.name = name
-        self._lean = Worker(name, lambda limits: command((), limits), limits)
-        self._large = Worker(name, lambda limits: command(LARGE, limits), limits)
+        self._lean = Worker(name, lambda limits: command((), limits), limits, scratch=scratch)
+        self._large = Worker(name, lambda limits: command(LOADED, limits), limits, scratch=scratch)
 
     def start(self) -> None:
         """Start the lean process. Raises SandboxError."""

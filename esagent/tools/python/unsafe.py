@@ -26,7 +26,7 @@ def missing() -> str:
 
 def make(limits: Limits) -> Pair:
     """The sandbox, not started."""
-    return Pair("unsafe", _command, limits)
+    return Pair("unsafe", _command, limits, scratch=True)
 
 
 def _command(packages: Sequence[str], limits: Limits) -> list[str]:

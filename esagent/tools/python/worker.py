@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -61,12 +62,17 @@ class Worker:
     """A `PythonSandbox` in a process of its own. Safe to use from several threads, one program at a time.
 
     command: gives the process's arguments. Its standard input is a socket to this end; it sends {"ready": ...} once,
-    and answers each {"code": ...} with an `Outcome` or {"failed": why}.
+    and answers each {"code": ...} with an `Outcome` or {"failed": why}. scratch: whether it gets a folder of this
+    machine, its TMPDIR, which is removed with it.
     """
 
-    def __init__(self, name: str, command: Callable[[Limits], Sequence[str]], limits: Limits) -> None:
+    def __init__(
+        self, name: str, command: Callable[[Limits], Sequence[str]], limits: Limits, *, scratch: bool = False
+    ) -> None:
         self.name = name
         self.limits = limits
+        self._scratch = scratch
+        self._folder = ""
         self._command = command
         self._lock = threading.Lock()
         self._closed = False
@@ -103,12 +109,15 @@ class Worker:
             self._closed = True
             self._stop(patience=1.0)
 
-    def _start(self) -> None:
+    def _start(self) -> socket.socket:
         if self._closed:
             raise SandboxError(f"python sandbox {self.name!r} is closed")
-        if self._process:
-            return
+        if self._socket:
+            return self._socket
         ours, theirs = socket.socketpair()
+        environment = dict(ENVIRONMENT)
+        if self._scratch:
+            self._folder = environment["HOME"] = environment["TMPDIR"] = tempfile.mkdtemp(prefix="esagent-python-")
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = subprocess.Popen(
@@ -116,12 +125,13 @@ class Worker:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
-                env=ENVIRONMENT,
+                env=environment,
                 cwd="/",
                 start_new_session=True,
             )
         except OSError as error:
             ours.close()
+            self._stop()
             raise SandboxError(f"python sandbox {self.name!r} does not start: {error}") from error
         finally:
             theirs.close()
@@ -136,22 +146,25 @@ class Worker:
             said = self._said()
             self._stop()
             raise SandboxError(f"python sandbox {self.name!r} does not start: {said or why}")
+        return ours
 
     def _ask(self, code: str) -> dict[str, Any] | None:
         """The reply to one program; None when the process died."""
-        self._start()
-        assert self._socket is not None
+        connection = self._start()
         deadline = time.monotonic() + self.limits.seconds + GRACE
         try:
-            self._socket.settimeout(self.limits.seconds + GRACE)
-            frames.send(self._socket, {"code": code})
-            reply = frames.receive(self._socket, deadline)
+            connection.settimeout(self.limits.seconds + GRACE)
+            frames.send(connection, {"code": code})
+            reply = frames.receive(connection, deadline)
         except TimeoutError:
             self._stop()
             limits = as_json(self.limits)
             return verdict.reply("", "time", verdict.limit_line("time", limits), limits)
         except (OSError, ValueError):
             reply = None
+        except BaseException:  # a signal's: its answer would be taken for that to the next program
+            self._stop()
+            raise
         if reply is None:
             self._stop()
         return reply
@@ -176,4 +189,7 @@ class Worker:
             self._process.wait()
         if self._complaints:
             self._complaints.close()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
         self._process = self._socket = self._complaints = None

@@ -110,6 +110,7 @@ CORPUS = (
     _memory("padding", "'{:>10000000000}'.format(1)", bwrap="memory|error", unsafe="memory|error"),
     _memory("nested tuples", "x = ()\nwhile True: x = (x, [0] * 10 ** 4)"),
     _numbers("power", "x = 3 ** 10 ** 9"),
+    _numbers("power that fits the memory", "x = 3 ** 10 ** 8"),
     _numbers("power of powers", "x = 9 ** 9 ** 9"),
     _numbers("shift", "x = 1 << 10 ** 12", bwrap="memory|error", unsafe="memory|error"),
     _numbers("growing shift", "x = 1\nwhile True: x = x << 10 ** 6"),

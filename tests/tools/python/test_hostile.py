@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +35,17 @@ def test_the_corpus_is_what_it_says() -> None:
     for program in CORPUS:
         for kind in ("monty", "bwrap"):
             assert program.allowed(kind) <= {*NAMED, ""}
+
+
+def test_the_page_counts_them() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "sandbox.md").read_text()
+    rows = re.findall(r"^\| ([a-z ]+) \| (\d+) \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    groups = Counter(program.group for program in CORPUS)
+    assert {group: int(count) for group, count, *_ in rows} == groups
+    assert f"{len(CORPUS)} programs" in page
+    for _, count, *columns in rows:
+        for column in columns:
+            assert sum(int(number) for number in re.findall(r"\d+", column)) == int(count)
 
 
 @pytest.mark.parametrize("program", CORPUS, ids=lambda p: f"{p.group}: {p.name}")

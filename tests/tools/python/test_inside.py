@@ -79,11 +79,8 @@ def test_the_filter(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     column, arch, clone = seccomp.ARCHITECTURES[machine]
     refused = {numbers[column] for numbers in seccomp.REFUSED.values()}
     for number in range(470):
-        if number in refused:
-            expected = 0x00050001
-        else:
-            expected = 0x00050026 if number == 435 else 0x7FFF0000
-        assert _verdict(program, number, arch) == expected
+        otherwise = 0x00050026 if number == 435 else 0x7FFF0000
+        assert _verdict(program, number, arch) == (0x00050001 if number in refused else otherwise)
     assert _verdict(program, clone, arch, 0x11) == 0x7FFF0000
     for flag in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
         assert _verdict(program, clone, arch, 0x11 | flag) == 0x00050001

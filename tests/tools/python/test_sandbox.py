@@ -127,13 +127,13 @@ def test_the_callers_environment_is_not_there(kind: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", [k for k in kinds() if k.values != ("monty",)])
 def test_numpy_and_sympy(kind: str) -> None:
-    sandbox = make_sandbox(kind, LIMITS)
+    sandbox = make_sandbox(kind, Limits(seconds=10))
     try:
         code = "import sympy\nx = sympy.symbols('x')\nprint(sympy.solve(x ** 2 - 2))"
         assert sandbox.run(code) == Outcome(True, "[-sqrt(2), sqrt(2)]\n")
         code = "import numpy as np\nnp.random.rand(2, 2).sum(), int(np.arange(10).sum())"
         assert sandbox.run(code) == sandbox.run(code)
-        assert sandbox.run("import numpy as np\nnp.zeros(10 ** 9)").reason in ("memory", "error")
+        assert sandbox.run("import numpy as np\nnp.zeros(10 ** 9)").reason == "memory"
         assert sandbox.run("np = __import__('num' + 'py')\nint(np.arange(10).sum())") == Outcome(True, "45\n")
     finally:
         sandbox.close()
@@ -166,9 +166,10 @@ def test_a_closed_sandbox_is_a_failure_of_the_harness(kind: str) -> None:
 
 
 def test_a_process_killed_from_outside_does_not_fail_the_program() -> None:
+    before = _children()
     worker = monty.make(LIMITS)
     worker.start()
-    process = next(iter(_children()))
+    (process,) = _children() - before
     threading.Timer(0.1, lambda: os.kill(process, signal.SIGKILL)).start()
     outcome = worker.run("import time\ntime.sleep(0.3)\n6 * 7")
     worker.close()
@@ -176,21 +177,56 @@ def test_a_process_killed_from_outside_does_not_fail_the_program() -> None:
 
 
 def test_a_process_killed_late_is_a_failure_of_the_harness() -> None:
+    before = _children()
     worker = monty.make(LIMITS)
     worker.start()
-    process = next(iter(_children()))
+    (process,) = _children() - before
     threading.Timer(0.6, lambda: os.kill(process, signal.SIGKILL)).start()
     with pytest.raises(SandboxError, match="its process died"):
-        worker.run("import time\ntime.sleep(2)")
+        worker.run("import time\ntime.sleep(3)")
     assert worker.run("1") == Outcome(True, "1\n")
     worker.close()
 
 
 def test_a_program_that_always_kills_its_process_is_to_blame() -> None:
     sandbox = make_sandbox("unsafe", LIMITS)
-    outcome = sandbox.run("import os\nos.kill(os.getppid(), 9)\nwhile True: pass")
+    outcome = sandbox.run("import os\nopen('left', 'w')\nos.kill(os.getppid(), 9)\nimport time\ntime.sleep(0.3)")
+    folder = sandbox.run("import os\nprint(os.getcwd())").output.strip()
+    assert os.path.isdir(folder)
     sandbox.close()
+    assert not os.path.exists(folder)
     assert (outcome.ok, outcome.reason) == (False, "killed")
+
+
+class Interruption(Exception):
+    pass
+
+
+def test_an_interrupted_call_does_not_answer_the_next(sandbox: PythonSandbox) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise Interruption
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+        with pytest.raises(Interruption):
+            sandbox.run("import time\ntime.sleep(0.5)\nprint('late')")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert sandbox.run("1") == Outcome(True, "1\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")
+@pytest.mark.parametrize("kind", [k for k in kinds() if k.values != ("monty",)])
+def test_a_zygote_that_cannot_fork_is_a_failure_of_the_harness(kind: str) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    sandbox = make_sandbox(kind, LIMITS)
+    started = set(psutil.Process().children(recursive=True)) - before
+    for process in started:
+        process.rlimit(psutil.RLIMIT_NOFILE, (4, 4))
+    with pytest.raises(SandboxError, match="Too many open files"):
+        sandbox.run("1")
+    sandbox.close()
 
 
 def test_a_process_that_hangs_is_killed() -> None:
@@ -210,16 +246,17 @@ def test_what_does_not_start_says_why() -> None:
     with pytest.raises(SandboxError, match=r"^python sandbox 'odd' does not start: no wall$"):
         worker.start()
     worker = Worker("odd", lambda limits: ["/no/such/program"], LIMITS)
-    with pytest.raises(SandboxError, match="does not start: .*no/such/program"):
+    with pytest.raises(SandboxError, match=r"does not start: .*no/such/program"):
         worker.start()
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("kind", kinds())
-def test_a_killed_caller_leaves_nothing_behind(kind: str, tmp_path: Path) -> None:
+def test_a_killed_caller_leaves_nothing_behind(kind: str) -> None:
     code = (
-        "import os, signal, threading\nfrom esagent.tools.python import make_sandbox\n"
-        f"sandbox = make_sandbox({kind!r})\n"
-        "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\n"
+        "import os, signal, threading\nfrom esagent.tools.python import Limits, make_sandbox\n"
+        f"sandbox = make_sandbox({kind!r}, Limits(seconds=1))\n"
+        "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\n"
         "print('ready', flush=True)\nsandbox.run('while True: pass')"
     )
     root = Path(__file__).parents[3]
@@ -229,7 +266,7 @@ def test_a_killed_caller_leaves_nothing_behind(kind: str, tmp_path: Path) -> Non
         started = psutil.Process(process.pid).children(recursive=True)
         assert started
         process.wait()
-    gone, alive = psutil.wait_procs(started, timeout=7)
+    gone, alive = psutil.wait_procs(started, timeout=3)
     assert gone
     assert not alive
 

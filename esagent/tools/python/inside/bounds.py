@@ -8,7 +8,6 @@ import os
 import resource
 import shutil
 import signal
-import tempfile
 from typing import Any, Protocol
 
 
@@ -42,12 +41,15 @@ class Unjailed:
     """No walls: a process group, a scratch folder, and the limits that any process can set for itself."""
 
     def __init__(self) -> None:
-        self.scratch = tempfile.mkdtemp(prefix="esagent-python-")
+        self.scratch = os.environ["TMPDIR"]  # made by the caller, who removes it too: whoever of the two lives longer
 
     def before_fork(self) -> None:
         """An empty scratch folder."""
-        self.close()
-        os.mkdir(self.scratch, 0o700)
+        for entry in os.scandir(self.scratch):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
 
     def confine(self) -> None:
         """A process group of its own."""

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 from typing import Any, Literal
 
 import pydantic_monty
@@ -25,14 +26,18 @@ _GRACE = 0.2
 _ROOM = 256 << 20
 """Address space of either process beyond the memory of a program, in bytes."""
 
+_LONGEST_FILE = 1 << 20
+
 _SHOW = "__show__ = lambda value, print=print, repr=repr: None if value is None else print(repr(value))"
 
 
 def main(limits: dict[str, Any]) -> None:
     """Answer the caller, who is connected to standard input, until it closes the connection."""
     control = socket.socket(fileno=os.dup(0))
-    devnull = os.open(os.devnull, os.O_RDONLY)
+    sys.stderr = os.fdopen(os.dup(2), "w")  # for errors of this process; Monty's own go nowhere
+    devnull = os.open(os.devnull, os.O_RDWR)
     os.dup2(devnull, 0)
+    os.dup2(devnull, 2)
     _limit_resources(limits)
     seconds = float(limits["seconds"])
     pool = pydantic_monty.Monty(
@@ -109,7 +114,7 @@ def _ending(error: pydantic_monty.MontySyntaxError | pydantic_monty.MontyRuntime
 def _limit_resources(limits: dict[str, Any]) -> None:
     """Limits of this process and of Monty's, which inherits them."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LONGEST_FILE, _LONGEST_FILE))
     if held := held_address_space():
         most = held + (limits["memory_mb"] << 20) + _ROOM
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -46,6 +46,8 @@ def main(limits: dict[str, Any], packages: list[str], jailed: bool) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
             loaded.append(name)
+    if sympy := sys.modules.get("sympy"):
+        _use(sympy)
     address_space = held_address_space()
     bounds: Bounds = Jail(limits) if jailed else Unjailed()
     zygote = Zygote(bounds, limits, control, address_space)
@@ -54,12 +56,23 @@ def main(limits: dict[str, Any], packages: list[str], jailed: bool) -> None:
     try:
         send(control, {"ready": loaded})
         while (request := receive(control)) is not None:
-            answer = zygote.run(request["code"])
+            try:
+                answer = zygote.run(request["code"])
+            except OSError as error:  # no process, no memory: not the program's doing
+                answer = {"failed": f"{type(error).__name__}: {error}"}
             if answer is None:
                 break
             send(control, answer)
     finally:
         bounds.close()
+
+
+def _use(sympy: Any) -> None:
+    """Make sympy load its solvers and fill its caches once, and not in every program."""
+    x = sympy.symbols("x")
+    sympy.solve(x**2 - 1, x)
+    sympy.integrate(x**2, x)
+    sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2)
 
 
 class Zygote:
