@@ -20,6 +20,12 @@ def check_shares(shares: Sequence[float]) -> None:
         raise ConfigError(f"task.options.shares: three numbers that sum to 1 are needed, not {shares!r}")
 
 
+def place(name: str, shares: Sequence[float]) -> Split:
+    """Where the hash of a row falls among `shares`."""
+    at = key("division", name) / 2**64
+    return "train" if at < shares[0] else "validation" if at < shares[0] + shares[1] else "heldout"
+
+
 def divide(
     groups: Sequence[Any], names: Sequence[str], named: Sequence[Split | None], shares: Sequence[float]
 ) -> list[Split | None]:
@@ -40,15 +46,14 @@ def divide(
         if split is not None:
             claims[group] = max(split, claims.get(group, split), key=_STRENGTH.index)
     carve = "validation" not in claims.values() and "heldout" in claims.values() and sum(shares[:2]) > 0
-    kept = shares[0] / sum(shares[:2]) if carve else 1.0
+    within = (shares[0] / sum(shares[:2]), shares[1] / sum(shares[:2]), 0.0) if carve else (1.0, 0.0, 0.0)
     out: list[Split | None] = []
     for group, split in zip(groups, named, strict=True):
-        place, claim = key("division", decides[group]) / 2**64, claims.get(group)
+        name, claim = decides[group], claims.get(group)
         if claim is None:
-            own: Split = "train" if place < shares[0] else "validation" if place < sum(shares[:2]) else "heldout"
-            out.append(own)
+            out.append(place(name, shares))
         elif split not in (None, claim):
             out.append(None)
         else:
-            out.append("validation" if claim == "train" and place >= kept else claim)
+            out.append(place(name, within) if claim == "train" else claim)
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esagent.errors import ConfigError
@@ -40,6 +40,7 @@ def test_half_of_the_shingles_decide() -> None:
 texts = st.lists(st.text(alphabet="ab 1", max_size=12), max_size=8)
 
 
+@settings(max_examples=40)
 @given(texts)
 def test_groups_are_an_equivalence(found: list[str]) -> None:
     groups = near_duplicates(found)

@@ -23,7 +23,7 @@ PROMPT = (
     "exactly once. Write the expression between answer tags, like this: <answer>(1 + 2) / 3</answer>"
 )
 
-_PATIENCE = 2000
+_PATIENCE = 3000
 """Keys in a row that give no new task before a split counts as used up."""
 
 
@@ -103,13 +103,15 @@ class CountdownFamily:
     def _drawn(self, split: Split, seed: int, n: int) -> list[Task]:
         found: dict[tuple[object, ...], Task] = {}
         misses = at = 0
+
+        def ours(numbers: Sequence[int]) -> bool:
+            return owner(numbers, self._shares) == split
+
         while len(found) < n and misses < _PATIENCE:
-            puzzle = draw(key("countdown", split, seed, at), self._sizes, self._highest, self._targets)
+            puzzle = draw(key("countdown", split, seed, at), self._sizes, self._highest, self._targets, ours)
             misses += 1
-            if puzzle and owner(puzzle.numbers, self._shares) == split:
-                same = (*sorted(puzzle.numbers), puzzle.target)
-                if same not in found:
-                    found[same], misses = self._task(puzzle, split, f"{split}-{seed}-{at}"), 0
+            if puzzle and (same := (*sorted(puzzle.numbers), puzzle.target)) not in found:
+                found[same], misses = self._task(puzzle, split, f"{split}-{seed}-{at}"), 0
             at += 1
         return list(found.values())
 

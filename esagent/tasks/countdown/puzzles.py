@@ -16,7 +16,7 @@ from esagent.errors import ConfigError
 from esagent.tasks.base import Split
 from esagent.tasks.countdown.expression import parse
 from esagent.tasks.countdown.solve import most_expressions, solve
-from esagent.tasks.division import check_shares, divide
+from esagent.tasks.division import check_shares, divide, place
 from esagent.tasks.jsonl import named_split
 from esagent.tasks.lines import field, read_lines
 
@@ -41,23 +41,25 @@ class Puzzle:
 
 def owner(numbers: Sequence[int], shares: Sequence[float]) -> Split:
     """The split that all puzzles over these numbers belong to, in whatever order they are shown."""
-    (split,) = divide([0], [_name(numbers)], [None], shares)
-    assert split is not None
-    return split
+    return place(_name(numbers), shares)
 
 
-def draw(seed: int, sizes: Sequence[int], highest: int, targets: tuple[int, int]) -> Puzzle | None:
+def draw(
+    seed: int, sizes: Sequence[int], highest: int, targets: tuple[int, int], fits: Callable[[Sequence[int]], bool]
+) -> Puzzle | None:
     """A puzzle under a key: numbers from 1 to `highest`, combined at random until one is left, which is the target.
 
-    None when that is no whole number in `targets`.
+    None when the numbers do not fit, or that is no whole number in `targets`.
     """
-    chances = iter(uniform(key("countdown", seed), 64).tolist())
+    chances = iter(uniform(key("countdown", seed), 32).tolist())
 
     def pick(count: int) -> int:
         return int(next(chances) * count)
 
     size = sizes[pick(len(sizes))]
     numbers = tuple(1 + pick(highest) for _ in range(size))
+    if not fits(numbers):
+        return None
     parts = [(Fraction(number), str(number)) for number in numbers]
     while len(parts) > 1:
         (a, left), (b, right) = parts.pop(pick(len(parts))), parts.pop(pick(len(parts)))
@@ -81,12 +83,12 @@ def load(path: str, shares: Sequence[float]) -> dict[Split, list[Puzzle]]:
     Puzzles without any solution are left out, and counted in the log. Raises ConfigError, naming bad rows by line.
     """
     check_shares(shares)
-    place = user_path(path)
-    files: list[tuple[Path, Split | None]] = [(place, None)]
-    if place.is_dir():
-        files = [(file, split) for name, split in _FILES if (file := place / f"{name}.jsonl").is_file()]
+    where = user_path(path)
+    files: list[tuple[Path, Split | None]] = [(where, None)]
+    if where.is_dir():
+        files = [(file, split) for name, split in _FILES if (file := where / f"{name}.jsonl").is_file()]
         if not files:
-            raise ConfigError(f"task.path: {place} holds no {', '.join(f'{name}.jsonl' for name, _ in _FILES)}")
+            raise ConfigError(f"task.path: {where} holds no {', '.join(f'{name}.jsonl' for name, _ in _FILES)}")
     rows: list[tuple[Puzzle, Split | None]] = []
     asked: set[tuple[tuple[int, ...], Fraction]] = set()
     unsolved = 0
@@ -98,7 +100,7 @@ def load(path: str, shares: Sequence[float]) -> dict[Split, list[Puzzle]]:
                 asked.add(same)
                 rows.append(found)
     if unsolved:
-        _log.warning("%s: %d puzzles have no solution and are left out", place, unsolved)
+        _log.warning("%s: %d puzzles have no solution and are left out", where, unsolved)
     names = [_name(puzzle.numbers) for puzzle, _ in rows]
     out: dict[Split, list[Puzzle]] = {"train": [], "validation": [], "heldout": []}
     for (puzzle, _), owned in zip(rows, divide(names, names, [split for _, split in rows], shares), strict=True):

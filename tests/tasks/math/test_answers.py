@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esagent.tasks.math.checker import Checker
@@ -119,6 +119,7 @@ def _ways(number: Fraction) -> list[str]:
     return ways
 
 
+@settings(max_examples=60)
 @given(number=numbers, other=numbers, data=st.data())
 def test_a_number_is_the_same_in_every_way_of_writing_it(
     number: Fraction, other: Fraction, data: st.DataObject

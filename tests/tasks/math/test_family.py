@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esagent.agents.react import ReactAgent
@@ -25,7 +25,8 @@ from esagent.tasks.math.templates import TEMPLATES
 from esagent.tasks.neighbours import near_duplicates
 from esagent.tasks.toolbox.draw import split_of
 from tests.agents.scripted import ScriptedBackend
-from tests.helpers.data import data
+from tests.helpers.data import ROOT, data
+from tests.tasks.math.pairs import PAIRS
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 ALL = [template for templates in TEMPLATES.values() for template in templates]
@@ -37,6 +38,7 @@ def test_no_sentence_and_no_formula_belongs_to_two_templates() -> None:
 
 
 @pytest.mark.parametrize("template", ALL, ids=lambda template: template.name)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_formula_is_the_value(template, data: st.DataObject) -> None:  # type: ignore[no-untyped-def]
     numbers = [data.draw(st.integers(low, high)) for low, high in template.ranges]
@@ -126,6 +128,16 @@ def test_options_that_do_not_fit(options: dict[str, object], part: str) -> None:
 def test_the_configuration_check_knows_levels_and_hub_ids() -> None:
     assert names.MATH_LEVELS == family.LEVELS
     assert check._HUB.pattern == rows.HUB_ID.pattern
+
+
+def test_the_page_counts_right() -> None:
+    page = (ROOT / "docs" / "tasks-math.md").read_text()
+    sizes = [[len(made.kinds(split)) for split in SPLITS] for made in (make() for make in GENERATORS.values())]
+    for counts in sizes:
+        assert ", ".join(map(str, counts)) + " templates" in page
+    assert f"`integers`: {sum(sizes[0])} templates" in page
+    assert f"`gsm_symbolic`: {sum(sizes[1])} templates" in page
+    assert f"{len(PAIRS)} pairs" in page
 
 
 def _write(path: Path, *objects: dict[str, object]) -> Path:
