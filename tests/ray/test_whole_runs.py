@@ -27,7 +27,7 @@ from esagent.train import train
 
 pytestmark = pytest.mark.engine
 
-SETTINGS = ["task=synthetic", "budget.steps=150", "budget.evaluate_every=50", "budget.snapshot_every=20", "seed=4"]
+SETTINGS = ["task=synthetic", "budget.steps=60", "budget.evaluate_every=30", "budget.snapshot_every=8", "seed=4"]
 POOL = ["backend=ray", "backend.inner=synthetic", "backend.workers=2"]
 ROOT = Path(__file__).parents[2]
 
@@ -120,7 +120,7 @@ def resumed(folder: Path) -> Path:
 def test_a_driver_that_is_killed_leaves_nothing_and_goes_on(folder: Path, undisturbed: list[str]) -> None:
     before = shared_memory()
     command = Command(folder, "train", *SETTINGS, *POOL, "--json")
-    started = command.after(steps=25)
+    started = command.after(steps=10)
     assert command.folders()
     assert sum("ray::" in name for name in running(started)) >= 2
     os.kill(command.process.pid, signal.SIGKILL)
@@ -137,7 +137,7 @@ def test_all_workers_killed_ends_the_run_with_one_line_and_a_resume_goes_on(
     folder: Path, undisturbed: list[str]
 ) -> None:
     command = Command(folder, "train", *SETTINGS, *POOL, "--json")
-    started = command.after(steps=25)
+    started = command.after(steps=10)
     for process in started:
         if "ray::Worker" in " ".join(process.cmdline()):
             process.kill()
@@ -153,7 +153,7 @@ def test_all_workers_killed_ends_the_run_with_one_line_and_a_resume_goes_on(
 
 def test_a_run_leaves_nothing_when_it_ends_and_when_it_is_interrupted(folder: Path, undisturbed: list[str]) -> None:
     command = Command(folder, "train", *SETTINGS, *POOL, "--json")
-    started = command.after(steps=25)
+    started = command.after(steps=10)
     command.process.send_signal(signal.SIGTERM)
     code, _, err = command.end()
     assert code == 75, err

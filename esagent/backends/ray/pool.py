@@ -177,7 +177,7 @@ class Pool:
     def close(self) -> None:
         """End all workers."""
         for handle in (*self.workers, *(newcomer.handle for newcomer in self._coming)):
-            _kill(handle)
+            cluster.kill(handle.actor)
         self.workers, self._coming = [], []
 
 
