@@ -145,7 +145,8 @@ def _make_folder() -> Path:
             shutil.rmtree(old, ignore_errors=True)
     _folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
     command = [sys.executable, "-m", "esagent.backends.ray.janitor", str(os.getpid()), str(_folder)]
-    _janitor = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    quiet = subprocess.DEVNULL  # it must not keep a reader of this process's output waiting
+    _janitor = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
     return _folder
 
 
