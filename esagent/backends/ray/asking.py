@@ -84,8 +84,8 @@ class Asking:
                     parcel = result(reference, time.monotonic() + _LAST_MOMENT, self._pool.limit)
                 except Lost as lost:
                     waiting += call.units
-                    self._blame(call.units, failed, str(lost))
                     self._pool.lose(call.handle, str(lost))
+                    self._blame(call.units, failed, str(lost))
                     continue
                 found, spent, seconds = unpacked(parcel)
                 self._pool.traffic.carried(call.handle.number, call.parcel, parcel)

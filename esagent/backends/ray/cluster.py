@@ -1,8 +1,8 @@
 """The Ray cluster under a pool: one of its own on this machine, or an existing one by its address.
 
-A cluster of one's own lives and dies with this process: its processes are tied to it by the kernel and end with it also
-after `kill -9`, its object store is memory without a name, and its folder under the temporary folder is removed at the
-end, or, after a kill, by the next one that starts here.
+A cluster of one's own lives and dies with this process, also after `kill -9`: a janitor, which the end of this process
+wakes, ends what is left of it and removes its folder under the temporary folder. Its object store is memory without a
+name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -30,6 +32,7 @@ _PREFIX = "esagent-ray-"
 _STORE = 80 << 20  # bytes of shared memory; messages are small and rarely go through it
 _LONGEST = 12  # letters of the temporary folder: the names of sockets far below it must stay below 108
 _folder: Path | None = None
+_janitor: subprocess.Popen[bytes] | None = None
 
 
 def connect(address: str | None, cpus: int) -> dict[str, float]:
@@ -45,6 +48,7 @@ def connect(address: str | None, cpus: int) -> dict[str, float]:
         os.environ.setdefault("RAY_worker_niceness", "0")  # workers do what the run is for
         try:
             with _own_signals():
+                _silence()
                 if address:
                     _knock(address)
                     ray.init(address=address, **quiet)
@@ -109,9 +113,21 @@ def shut() -> None:
     atexit.unregister(_leave)
 
 
+def _silence() -> None:
+    """Ray prints deaths of workers on standard output, from a thread of its own and whenever it likes; that is for
+    data, and events are told anyway. It has no setting for this."""
+    with contextlib.suppress(AttributeError):
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
+
+
 def _leave() -> None:
-    global _folder
+    global _folder, _janitor
     ray.shutdown()
+    if _janitor is not None and _janitor.stdin is not None:
+        _janitor.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _janitor.wait(10)
+        _janitor = None
     if _folder is not None:
         shutil.rmtree(_folder, ignore_errors=True)
         _folder = None
@@ -119,7 +135,7 @@ def _leave() -> None:
 
 def _make_folder() -> Path:
     """A short folder of this process's own; those of processes that were killed are removed."""
-    global _folder
+    global _folder, _janitor
     root = Path(tempfile.gettempdir())
     if len(str(root)) > _LONGEST:
         root = Path("/tmp")
@@ -128,6 +144,9 @@ def _make_folder() -> Path:
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(old, ignore_errors=True)
     _folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+    command = [sys.executable, "-m", "esagent.backends.ray.janitor", str(os.getpid()), str(_folder)]
+    quiet = subprocess.DEVNULL  # it must not keep a reader of this process's output waiting
+    _janitor = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
     return _folder
 
 
