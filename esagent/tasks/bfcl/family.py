@@ -9,18 +9,28 @@ from typing import get_args
 from esagent.config.nearest import suggest
 from esagent.core.episode import Score, Task, Trajectory
 from esagent.core.noise import key, permutation
-from esagent.errors import ConfigError
+from esagent.errors import ConfigError, EnvironmentFailure
+from esagent.tasks.about import About
 from esagent.tasks.base import Split
 from esagent.tasks.bfcl.dialogue_score import score_dialogue
 from esagent.tasks.bfcl.dialogues import DIALOGUES, dialogue_rows, function_owners
 from esagent.tasks.bfcl.environments import DialogueEnvironment, QuestionEnvironment
 from esagent.tasks.bfcl.episodes import gold_trajectory, junk_trajectories
+from esagent.tasks.bfcl.package import data_folder
 from esagent.tasks.bfcl.question_score import score_question
 from esagent.tasks.bfcl.rows import QUESTIONS, Row, question_rows
 from esagent.tasks.bfcl.splits import split_questions
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 CATEGORIES = (*QUESTIONS, *DIALOGUES)
+
+
+def _missing() -> str:
+    try:
+        data_folder()
+    except EnvironmentFailure as error:
+        return str(error)
+    return ""
 
 
 class BfclFamily:
@@ -31,6 +41,13 @@ class BfclFamily:
     """
 
     name = "bfcl"
+    about = About(
+        summary="questions with functions to call, and conversations over simulated APIs",
+        source="Berkeley Function Calling Leaderboard 4, package bfcl-eval",
+        licence="Apache-2.0",
+        splits={"train": "559 questions, 188 conversations", "validation": "204, 125", "heldout": "473, 272"},
+        missing=_missing,
+    )
 
     def __init__(self, categories: Sequence[str] = tuple(QUESTIONS)) -> None:
         if isinstance(categories, str) or not isinstance(categories, Sequence) or not categories:
