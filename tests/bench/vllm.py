@@ -32,6 +32,7 @@ from esagent.config.schema import PromptStyle
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation
 from esagent.rollout import rollout
+from esagent.spaces.registry import make_space
 from esagent.tasks.registry import make_family
 
 MEMBERS = 16
@@ -39,7 +40,8 @@ TASKS = 3
 SIGMA = 0.3
 CORES = ["space=core", "space.layers=18-29", "space.sites=[down_proj]", "space.positions=all", "model.dtype=float32"]
 VLLM = ["backend=vllm", "backend.engine.kv_cache_gb=1", "backend.engine.max_model_len=1024"]
-KINDS = {"batch": VLLM, "reload": VLLM, "hf": []}
+KINDS = {"batch": [*CORES, *VLLM], "reload": ["model.dtype=float32", "space.positions=all", *VLLM], "hf": CORES}
+"""Settings. An engine that is reloaded needs no slots: it is started for vectors, of which it gets none."""
 
 
 def population(modules: Sequence[str]) -> list[Perturbation]:
@@ -52,26 +54,23 @@ def population(modules: Sequence[str]) -> list[Perturbation]:
     ]
 
 
-def weights(backend: Any, module: str, member: Perturbation) -> Iterator[tuple[str, Tensor]]:
+def weights(model: Any, space: Any, module: str, member: Perturbation) -> Iterator[tuple[str, Tensor]]:
     """All weights of the model by their Hugging Face names, those of `module` under a member."""
-    values = backend.space.parameters.values(module, backend.space.parameters.effective(module, member))
-    changes, _ = backend.space.dense(values)
-    for name, tensor in backend._network.model.state_dict().items():
+    changes, _ = space.dense(space.parameters.values(module, member))
+    for name, tensor in model.state_dict().items():
         change = changes.get(name.removesuffix(".weight"))
         yield name, tensor if change is None else tensor + change
 
 
-def reload(backend: Any, module: str, member: Perturbation) -> None:
+def reload(llm: Any, items: list[tuple[str, Tensor]]) -> None:
     """Through vLLM's own path, which wants every weight."""
-    items = list(weights(backend, module, member))
-    llm = backend._vllm._llm
     llm.collective_rpc(lambda worker: worker.model_runner.reload_weights(weights_iterator=iter(items)))
     llm.reset_prefix_cache()
 
 
 def child(kind: str) -> dict[str, float]:
     """Seconds of the population's episodes, and how many there were."""
-    config = compose([*CORES, *KINDS[kind]])
+    config = compose(KINDS[kind])
     agent = make_agent(config.agent, PromptStyle.raw)
     family = make_family(config.task)
     backend = make_backend(config, agent.modules)
@@ -82,9 +81,11 @@ def child(kind: str) -> dict[str, float]:
     if kind == "reload":
         # A member's other modules run under the base weights: without a batch that tells them apart, they take turns
         # too. Only its own module's weights are loaded here, which spares this way half of the reloads that it needs.
+        model, llm = backend._network.model, backend._vllm._llm  # type: ignore[attr-defined]
+        space = make_space(compose(CORES).space, model, agent.modules)
         for member in members:
             (module,) = member.sigma
-            reload(backend, module, member)
+            reload(llm, list(weights(model, space, module, member)))
             rollout(agent, family, backend, (), tasks)
     else:
         rollout(agent, family, backend, members, tasks)

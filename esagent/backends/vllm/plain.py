@@ -17,9 +17,14 @@ READS_THE_WEIGHT = torch.nn.functional.linear
 """What a layer computes with that takes its weight as it stands."""
 
 
+def reads_the_weight(layer: Any) -> bool:
+    """Whether it does; so do all layers where vLLM packs nothing."""
+    return getattr(layer, "cpu_linear", READS_THE_WEIGHT) is READS_THE_WEIGHT
+
+
 def install() -> None:
     """Have vLLM ask, layer by layer as it loads a model, whether to leave the weight alone. Twice is as once."""
-    from vllm.config import get_current_vllm_config
+    from vllm.config import get_current_vllm_config_or_none
     from vllm.model_executor.layers import utils
 
     packing = utils.dispatch_cpu_unquantized_gemm
@@ -27,7 +32,12 @@ def install() -> None:
         return
 
     def dispatch(layer: Any, remove_weight: bool) -> None:
-        if layer.weight.dim() == 2 and get_current_vllm_config().additional_config.get(PLAIN):
+        config = get_current_vllm_config_or_none()
+        # Weights that are loaded again come without a configuration: a layer stays what it was.
+        plain = (
+            config.additional_config.get(PLAIN) if config else hasattr(layer, "cpu_linear") and reads_the_weight(layer)
+        )
+        if layer.weight.dim() == 2 and plain:
             layer.cpu_linear = READS_THE_WEIGHT
         else:
             packing(layer, remove_weight)

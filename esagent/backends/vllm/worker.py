@@ -117,7 +117,7 @@ class Station:
                 target = parameter.data[band.place : band.place + height]
                 if parameter.numel() == 0:
                     problems.append(f"{name}: vLLM holds an empty tensor; its kernels read a copy of their own")
-                elif getattr(module, "cpu_linear", plain.READS_THE_WEIGHT) is not plain.READS_THE_WEIGHT:
+                elif not plain.reads_the_weight(module):
                     problems.append(f"{name}: vLLM's kernels read a copy of their own, not the parameter")
                 elif tuple(target.shape) != want:
                     problems.append(f"{name}: vLLM holds {list(target.shape)}, expected {list(want)}")
