@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from esagent.assemble import assemble
-from esagent.config.schema import Config, Objective
+from esagent.config.schema import Config, Guards, Objective
 from esagent.core.episode import GOLD, Request
 from esagent.core.noise import direction_seed
 from esagent.core.population import Perturbation
@@ -143,7 +143,7 @@ class Broken(VectorBackend):
 
 
 def test_a_member_without_finite_logits_ranks_worst(tmp_path: Path) -> None:
-    config = config_of(tmp_path, steps=2)
+    config = replace(config_of(tmp_path, steps=2), guards=Guards.off)
     train(config, build=lambda c: replace(vector_parts(c), backend=Broken()))
     records = read_journal(run_of(config).journal)
     for record in records:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from esagent.config.schema import Guards
 from esagent.errors import ConfigError
 from esagent.fork import fork
 from esagent.runs.directory import RunDirectory
@@ -27,7 +28,7 @@ def write_study(path: Path, **changes: object) -> str:
 
 def test_stamped_before_the_first_step(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study.yaml")
-    config = replace(vector_config(tmp_path / "runs", steps=2), study=study)
+    config = replace(vector_config(tmp_path / "runs", steps=2), study=study, guards=Guards.off)
     run = RunDirectory(Path(train(config, json_mode=True, build=vector_parts)["run"]))
     sha256 = hashlib.sha256(Path(study).read_bytes()).hexdigest()
     assert read_manifest(run)["study"] == {"name": "lengths", "file": study, "sha256": sha256}
@@ -47,7 +48,7 @@ def test_no_study_no_stamp(tmp_path: Path) -> None:
 
 def test_a_fork_is_stamped_with_the_file_as_it_is_then(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study.yaml")
-    config = replace(vector_config(tmp_path / "runs", steps=2), study=study)
+    config = replace(vector_config(tmp_path / "runs", steps=2), study=study, guards=Guards.off)
     run = train(config, json_mode=True, build=vector_parts)["run"]
     write_study(tmp_path / "study.yaml", alpha=0.1)
     forked = fork(Path(run), overrides=["budget.steps=3"], json_mode=True, build=vector_parts)["run"]

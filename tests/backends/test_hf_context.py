@@ -111,7 +111,7 @@ def folder_of(path: Path, context: int) -> Path:
 
 
 def test_a_run_whose_few_shot_text_does_not_fit_ends_and_says_so(tmp_path: Path) -> None:
-    config = tiny_config(folder_of(tmp_path / "model", 300), tmp_path / "runs", "budget.steps=1")
+    config = tiny_config(folder_of(tmp_path / "model", 300), tmp_path / "runs", "budget.steps=1", "guards=off")
     with pytest.raises(RunError, match=r"module planner: its few-shot text alone is \d+ tokens, and .* is 300;"):
         train(config, json_mode=True)
     (run,) = list_runs(tmp_path / "runs")
@@ -120,7 +120,7 @@ def test_a_run_whose_few_shot_text_does_not_fit_ends_and_says_so(tmp_path: Path)
 
 def test_tasks_that_are_too_long_end_a_run_before_its_first_step(tmp_path: Path) -> None:
     """The planner's few-shot text is 481 tokens here, so a context of 500 has room for no task."""
-    config = tiny_config(folder_of(tmp_path / "model", 500), tmp_path / "runs", "budget.steps=1")
+    config = tiny_config(folder_of(tmp_path / "model", 500), tmp_path / "runs", "budget.steps=1", "guards=off")
     with pytest.raises(
         UnscoredError, match=r"could not be scored .*: module planner: a prompt of \d+ tokens and 6 for"
     ):

@@ -101,7 +101,7 @@ CONTRADICTIONS: list[Case] = [
     ("train agent.target=a:B agent.constrained=true", 2, [("agent.constrained", "agent.options.constrained")]),
     ("train agent.target=a:B agent.prompts=tiny", 2, [("agent.prompts", "agent.options.prompts")]),
     ("train task.scorer=exact", 2, [("task.scorer=exact", "task=jsonl")]),
-    ("train task.path=rows.jsonl", 2, [("task.path=rows.jsonl", "task=jsonl")]),
+    ("train task.path=rows.jsonl", 2, [("task.path=rows.jsonl", "choose jsonl")]),
     ("train task.target=a:B task.path=rows.jsonl", 2, [("task.path=rows.jsonl", "task.options.path")]),
     ("train task=jsonl task.path=rows.jsonl task.level=hard", 2, [("task.level=hard", "no levels")]),
     ("train task.options={size:3}", 2, [("task.options.size", "task.target")]),

@@ -12,12 +12,17 @@ import pytest
 import typer
 
 from esagent.cli.errors import guarded
-from esagent.errors import ConfigError, EnvironmentFailure, EsagentError, Interrupted, Preempted, RunError
+from esagent.errors import ConfigError, EnvironmentFailure, EsagentError, Interrupted, InvalidRun, Preempted, RunError
 from tests.stats.studies import write_run
 
 CASES = [
     (ConfigError("a: wrong", "b: worse"), 2, ["esagent: a: wrong", "esagent: b: worse"]),
     (EnvironmentFailure("no model\nhere"), 3, ["esagent: no model here"]),
+    (
+        InvalidRun("no spread", "no effect", advice="guards=warn"),
+        3,
+        ["esagent: no spread", "esagent: no effect", "esagent: guards=warn"],
+    ),
     (RunError("broke"), 1, ["esagent: broke"]),
     (Preempted("later"), 75, ["esagent: later"]),
     (Interrupted("saved"), 130, ["esagent: saved"]),

@@ -9,6 +9,7 @@ import pytest
 from esagent.cli.main import main
 from esagent.config.schema import SpaceConfig
 from esagent.runs.directory import RunDirectory
+from tests.helpers.guarded import UNLEARNED
 from tests.helpers.trained import tiny_run
 
 
@@ -47,7 +48,7 @@ def test_train_goes_on_from_a_run(
         *("agent.options.max_new_tokens={planner: 16, selector: 16, synthesizer: 16}", "algorithm.directions=4"),
         *("task=jsonl", "task.path=questions.jsonl", "task.scorer=tests.helpers.trained:share_of_vowels"),
         *("task.options={tools: [calculator], shares: [1.0, 0.0, 0.0]}", "task.pool=2", "task.validation=0"),
-        *("task.heldout=0", "budget.steps=1", "budget.tasks_per_step=2", "name=child"),
+        *("task.heldout=0", "budget.steps=1", "budget.tasks_per_step=2", "name=child", f"guards={UNLEARNED.value}"),
     ]
     succeeds("train", *settings, "init=latest", "--json")
     summary = json.loads(capsys.readouterr().out)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from esagent.config.compose import compose
+from esagent.config.schema import DType
 from esagent.models.catalog import CATALOG
+from esagent.models.loading import pick_dtype
 from esagent.plan import Plan, describe, plan
 from esagent.workload import calls_per_episode, work
 
@@ -29,7 +32,7 @@ def test_counts_of_a_small_job_by_hand() -> None:
     assert cost.evaluation_episodes == 4 * (10 + 4) + 2 * 7  # the states after 0, 2, 4 and 5 steps
     assert cost.requests == round((180 + 70) * (2 + 2 * 1.2))  # planner, selector and caller per call, synthesizer
     assert cost.searched_numbers == 2 * 12 * 576
-    assert cost.memory_bytes["weights"] == 134_515_008 * 2
+    assert cost.memory_bytes["weights"] == 134_515_008 * pick_dtype(DType.auto, torch.device("cpu")).itemsize
 
 
 def test_episodes_that_credit_is_learned_from_are_counted() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from esagent.config.schema import Guards
 from esagent.core.population import Update
 from esagent.errors import ConfigError, Interrupted, RunError
 from esagent.runs.directory import RunDirectory
@@ -149,7 +150,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path
     made: dict[str, list[Path]] = {"stopped": [], "finished": []}
     for seed in (1, 2):
         for state, folders in made.items():
-            config = replace(vector_config(tmp_path_factory.mktemp(state) / "runs"), seed=seed)
+            config = replace(vector_config(tmp_path_factory.mktemp(state) / "runs"), seed=seed, guards=Guards.off)
             if state == "stopped":
                 with pytest.raises(Interrupted):
                     train(config, build=lambda c: replace(vector_parts(c), backend=Stopping()))

@@ -83,15 +83,15 @@ class QaFamily:
 
     def tasks(self, split: Split, seed: int, n: int) -> Sequence[Task]:
         """The first `n` tasks of (split, seed), no two about the same. Raises ConfigError when the split has fewer."""
-        if n > _MANY and n > (most := len(self._walkable(split))):
-            raise ConfigError(f"task: qa/{self.level} has {most} {split} tasks, {n} were asked for")
         found: dict[tuple[Chain, str], Task] = {}
-        draws = self._draws(split, seed)
-        while len(found) < n:
-            chain, start, draw, task_id = next(draws)
+        for chain, start, draw, task_id in self._draws(split, seed):
+            if len(found) == n:
+                break
             task = None if (chain, start) in found else self._build(chain, start, draw, task_id)
             if task is not None:
                 found[chain, start] = task
+        if len(found) < n:
+            raise ConfigError(f"task: qa/{self.level} has {len(found)} {split} tasks, {n} were asked for")
         return list(found.values())
 
     def env(self, task: Task) -> SearchEnvironment:
