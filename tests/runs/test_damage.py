@@ -33,8 +33,11 @@ def truncated(file: Path, other: Path) -> None:
 
 
 def flipped(file: Path, other: Path) -> None:
+    """One bit, in the middle of a word: where a blank stands for a 0, a text may still say the same."""
     data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0x10
+    middle = len(data) // 2
+    in_words = (i for i in range(middle, len(data)) if data[i - 1 : i + 1].isalpha())
+    data[next(in_words, middle)] ^= 0x10
     file.write_bytes(data)
 
 
